@@ -22,8 +22,6 @@ mod ledger;
 
 mod names;
 
-mod hidden;
-
 mod attributes;
 
 mod origin;

@@ -155,7 +155,7 @@ impl KeystoreWriter {
     }
 
     /// Removes those of earlier epochs and generations, and what was left of puts of such that were
-    /// ended half-way. One of a later epoch is another server's, and may hold what this one's lacks.
+    /// ended half-way. One of a later epoch is another server's, and may hold what this one lacks.
     async fn remove_before(&self, at: Number) -> Result<()> {
         let store = &*self.copy.store;
         let there = listed(store, &Path::from(names::KEYSTORES)).await?;

@@ -114,8 +114,8 @@ impl CopyWriter {
         Ok(sweep.swept)
     }
 
-    /// Removes what puts left in a folder that were ended half-way, of before `UNFINISHED_AGE`: such
-    /// files have names that no other has, and nothing names them. How many there were.
+    /// Removes what puts left in a folder that were ended half-way, of before `UNFINISHED_AGE`:
+    /// such files have names that no other has, and nothing names them. How many there were.
     ///
     /// # Errors
     /// Of the store.

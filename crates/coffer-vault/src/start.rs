@@ -88,12 +88,7 @@ impl Inner {
         let system = open_system(&folder, &keystore)?;
         let first_start = !system.has_subjects();
         let accepts = options.accept_rollback;
-        if copy.is_some() {
-            tracing::warn!(
-                "this folder comes from a backup or a sealed copy: sealed copies that were made \
-                 before are not known to it, not kept up, and on no receipt of an erase"
-            );
-        }
+        Copies::warn_of_unknown(copy.as_ref());
         let copies = Copies::new(Registry::open(folder.path(), &keystore));
         let put_in_order = if is_standby {
             open_state(&folder, &keystore, &system)

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use crate::migrate::error::MigrateError;
-use crate::migrate::hidden::Hidden;
 use crate::migrate::ledger::Ledger;
-use crate::migrate::names::{Files, Links, Listed, Name, Names, Next};
+use crate::migrate::names::{Files, Hidden, Links, Listed, Name, Names, Next};
 use crate::migrate::origin::Origin;
 use crate::migrate::place::Place;
 use crate::migrate::plan::Both;

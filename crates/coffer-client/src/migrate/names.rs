@@ -1,5 +1,7 @@
 //! Names, each with its versions, in the order of the names' bytes: of a bucket or of a folder.
 
+mod hidden;
+
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use crate::limits::MIGRATE_VERSIONS;
 use crate::migrate::error::MigrateError;
 use crate::mover::{MoverError, is_unfinished, mtime_text};
 use crate::s3::{Client, ListedObject, ListedVersion};
+
+pub(super) use self::hidden::Hidden;
 
 /// A name, and what there is under it.
 #[derive(Debug, Clone, Default)]

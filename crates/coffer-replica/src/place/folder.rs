@@ -1,10 +1,10 @@
 //! A folder as a store: as `object_store` has it, but for links, which it follows nowhere.
 //!
 //! What is removed here is what a list gave, and who can write to the folder could have a link lead
-//! from it to any other. So lists refuse a folder that has links below its root, puts and reads look
-//! for them, and a removal goes down folder by folder and opens no link, so that none can come in
-//! between. Lists also show the files that a put leaves that was ended half-way, `NAME#N`: no name
-//! of a copy's has a `#`, so none is taken for one.
+//! from it to any other. So lists refuse a folder that has links below its root, puts and reads
+//! look for them, and a removal goes down folder by folder and opens no link, so that none can come
+//! in between. Lists also show the files that a put leaves that was ended half-way, `NAME#N`: no
+//! name of a copy's has a `#`, so none is taken for one.
 
 use std::fmt;
 use std::fs::{self, DirEntry, File};

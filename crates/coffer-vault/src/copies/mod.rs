@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Result;
+use crate::error::{Result, Rollback};
 
 mod registry;
 
@@ -58,6 +58,17 @@ pub(crate) struct Running {
 }
 
 impl Copies {
+    /// A folder that comes from another knows none of the copies that were made of it.
+    pub(crate) fn warn_of_unknown(from: Option<&Rollback>) {
+        if from.is_none() {
+            return;
+        }
+        tracing::warn!(
+            "this folder comes from a backup or a sealed copy: sealed copies that were made \
+             before are not known to it, not kept up, and on no receipt of an erase"
+        );
+    }
+
     pub(crate) fn new((registry, read): (Registry, Result<()>)) -> Self {
         if let Err(error) = &read {
             tracing::error!(%error, "copies are not kept up");

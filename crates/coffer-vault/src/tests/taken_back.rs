@@ -78,88 +78,126 @@ where
     requested.await.unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn each_right_of_several_is_asked_for_again_at_the_commit() {
-    let data = tempfile::tempdir().unwrap();
-    let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
-    let bucket = BucketName::new("bucket").unwrap();
-    vault.provide_bucket(&LOCAL, &bucket, None).await.unwrap();
-    let ann = Arc::new(subject(&vault, "ann", None).await);
-    let writer = subject(&vault, "writer", Some((&bucket, Right::Write))).await;
-    let policy = br#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
-        "Principal": {"AWS": "arn:aws:iam::000000000000:user/writer"}, "Action": "s3:*",
-        "Resource": ["arn:aws:s3:::bucket", "arn:aws:s3:::bucket/*"]}]}"#;
-    let policy =
-        String::from_utf8_lossy(policy).replace("000000000000", &vault.inner.account.to_string());
-    let key = ObjectName::new("key").unwrap();
-    let object = || AskedOf::Object(key.clone(), Which::Current);
-    let of = |actions: &[(Action, AskedOf)]| (vault.clone(), asking(&writer, &bucket, actions));
-    let expect_refusal = |operation: &str, refused: Option<VaultError>| {
+/// A bucket that all may be asked of one who may write there by herself, and all else by policy.
+struct Scene {
+    _data: tempfile::TempDir,
+    vault: Vault,
+    bucket: BucketName,
+    key: ObjectName,
+    ann: Arc<Subject>,
+    writer: Subject,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+        let bucket = BucketName::new("bucket").unwrap();
+        vault.provide_bucket(&LOCAL, &bucket, None).await.unwrap();
+        Self {
+            ann: Arc::new(subject(&vault, "ann", None).await),
+            writer: subject(&vault, "writer", Some((&bucket, Right::Write))).await,
+            key: ObjectName::new("key").unwrap(),
+            _data: data,
+            vault,
+            bucket,
+        }
+    }
+
+    async fn share(&self) {
+        let account = self.vault.inner.account.to_string();
+        let policy = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
+            "Principal": {"AWS": "arn:aws:iam::ACCOUNT:user/writer"}, "Action": "s3:*",
+            "Resource": ["arn:aws:s3:::bucket", "arn:aws:s3:::bucket/*"]}]}"#;
+        let policy = policy.replace("ACCOUNT", &account);
+        let json = Some(policy.as_bytes());
+        let set = self.vault.set_bucket_policy(&self.ann, &self.bucket, json);
+        set.await.unwrap();
+    }
+
+    /// The writer, as it asks for these on the bucket.
+    fn asks_of_bucket(&self, action: Action) -> (Vault, Arc<Subject>, BucketName) {
+        let by = asking(&self.writer, &self.bucket, &[(action, AskedOf::Bucket)]);
+        (self.vault.clone(), by, self.bucket.clone())
+    }
+
+    /// The writer, as it asks for these on the object.
+    fn asks_of_object(&self, actions: &[Action]) -> (Vault, Arc<Subject>, BucketName) {
+        let of = |action: &Action| (*action, AskedOf::Object(self.key.clone(), Which::Current));
+        let actions: Vec<_> = actions.iter().map(of).collect();
+        let by = asking(&self.writer, &self.bucket, &actions);
+        (self.vault.clone(), by, self.bucket.clone())
+    }
+
+    /// A request that waits for its commit while the policy goes is refused.
+    async fn refuses<T: Send + 'static>(
+        &self,
+        operation: &str,
+        request: impl Future<Output = Result<T>> + Send + 'static,
+    ) {
+        let refused = after_the_policy(&self.vault, &self.bucket, request).await;
+        let refused = refused.err();
         let is_denied = matches!(refused, Some(VaultError::AccessDenied));
         assert!(is_denied, "{operation}: {refused:?}");
-    };
-    let share = || async {
-        let json = Some(policy.as_bytes());
-        vault.set_bucket_policy(&ann, &bucket, json).await.unwrap();
-    };
+    }
+}
 
-    share().await;
-    let (this, by) = of(&[(Action::PutBucketVersioning, AskedOf::Bucket)]);
-    let name = bucket.clone();
+#[tokio::test(flavor = "multi_thread")]
+async fn each_right_of_several_is_asked_for_again_at_the_commit_of_a_setting() {
+    let scene = Scene::new().await;
+    scene.share().await;
+    let (this, by, name) = scene.asks_of_bucket(Action::PutBucketVersioning);
     let set = async move { this.set_versioning(&by, &name, Versioning::Enabled).await };
-    let refused = after_the_policy(&vault, &bucket, set).await.err();
-    expect_refusal("PutBucketVersioning", refused);
+    scene.refuses("PutBucketVersioning", set).await;
 
-    share().await;
-    let (this, by) = of(&[(Action::PutBucketObjectLockConfiguration, AskedOf::Bucket)]);
-    let name = bucket.clone();
+    scene.share().await;
+    let (this, by, name) = scene.asks_of_bucket(Action::PutBucketObjectLockConfiguration);
     let lock = ObjectLock { default: None };
     let set = async move { this.set_object_lock(&by, &name, lock).await };
-    let refused = after_the_policy(&vault, &bucket, set).await.err();
-    expect_refusal("PutObjectLockConfiguration", refused);
+    scene.refuses("PutObjectLockConfiguration", set).await;
 
-    share().await;
-    let (this, by) = of(&[(Action::PutLifecycleConfiguration, AskedOf::Bucket)]);
-    let (name, kind) = (bucket.clone(), BucketConfiguration::Lifecycle);
+    scene.share().await;
+    let (this, by, name) = scene.asks_of_bucket(Action::PutLifecycleConfiguration);
+    let kind = BucketConfiguration::Lifecycle;
     let set = async move { this.set_bucket_configuration(&by, &name, kind, None).await };
-    let refused = after_the_policy(&vault, &bucket, set).await.err();
-    expect_refusal("PutBucketLifecycleConfiguration", refused);
+    scene.refuses("PutBucketLifecycleConfiguration", set).await;
+    scene.vault.close().await;
+}
 
-    share().await;
+#[tokio::test(flavor = "multi_thread")]
+async fn each_right_of_several_is_asked_for_again_at_the_commit_of_an_object() {
+    let scene = Scene::new().await;
+    scene.share().await;
     let actions = [Action::GetObject, Action::DeleteObject, Action::PutObject];
-    let (this, by) = of(&actions.map(|action| (action, object())));
-    let (name, source) = (bucket.clone(), key.clone());
+    let (this, by, name) = scene.asks_of_object(&actions);
     let rename = RenameObject {
-        source,
+        source: scene.key.clone(),
         target: ObjectName::new("other").unwrap(),
         source_conditions: Conditions::default(),
         target_conditions: Conditions::default(),
         token: None,
     };
     let renamed = async move { this.rename_object(&by, &name, rename).await };
-    let refused = after_the_policy(&vault, &bucket, renamed).await.err();
-    expect_refusal("RenameObject", refused);
+    scene.refuses("RenameObject", renamed).await;
 
     // Those who have the rights by themselves lock what they like.
-    vault
-        .set_versioning(&ann, &bucket, Versioning::Enabled)
-        .await
-        .unwrap();
+    let (vault, ann, bucket) = (&scene.vault, &scene.ann, &scene.bucket);
+    let set = vault.set_versioning(ann, bucket, Versioning::Enabled);
+    set.await.unwrap();
     let lock = ObjectLock { default: None };
-    vault.set_object_lock(&ann, &bucket, lock).await.unwrap();
-    share().await;
-    let (this, by) = of(&[(Action::PutObjectRetention, object())]);
-    let (name, which) = (bucket.clone(), Which::Current);
+    vault.set_object_lock(ann, bucket, lock).await.unwrap();
+    scene.share().await;
+    let (this, by, name) = scene.asks_of_object(&[Action::PutObjectRetention]);
     let change = LockChange::Retention(Some(Retention {
         mode: RetentionMode::Governance,
         until_ms: vault.lock_now_ms() + 86_400_000,
     }));
-    let object = key.clone();
+    let key = scene.key.clone();
     let changed = async move {
-        this.change_lock(&by, &name, (&object, which), change, false)
+        let which = Which::Current;
+        this.change_lock(&by, &name, (&key, which), change, false)
             .await
     };
-    let refused = after_the_policy(&vault, &bucket, changed).await.err();
-    expect_refusal("PutObjectRetention", refused);
-    vault.close().await;
+    scene.refuses("PutObjectRetention", changed).await;
+    scene.vault.close().await;
 }

@@ -90,8 +90,8 @@ impl RequestValues {
             }
             Part::Source => {
                 let sent = text_of(&self.headers, name)?;
-                // However it is written, it is also asked for as it is meant, and as the object whose
-                // version it is: a rule on an object is one on its versions.
+                // However it is written, it is also asked for as it is meant, and as the object
+                // whose version it is: a rule on an object is one on its versions.
                 let mut spellings = copy_source::meant(&sent);
                 spellings.retain(|meant| *meant != sent);
                 spellings.insert(0, sent);

@@ -98,9 +98,9 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
     })?;
     if args.identity.is_some() && args.head.is_none() {
         eprintln!(
-            "warning: nothing proves that your server made this copy: recipients of age are public, so \
-             another's copy opens by the same identity. `--head NUMBER:SHA256`, noted down from \
-             `coffer replica status`, proves it"
+            "warning: nothing proves that your server made this copy: recipients of age are \
+             public, so another's copy opens by the same identity. `--head NUMBER:SHA256`, noted \
+             down from `coffer replica status`, proves it"
         );
     }
     Ok(if is_partial {

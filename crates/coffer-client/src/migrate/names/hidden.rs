@@ -3,19 +3,19 @@
 
 /// Those that may still hide names to come, in the order of the list.
 #[derive(Debug, Default)]
-pub(super) struct Hidden {
+pub(in crate::migrate) struct Hidden {
     names: Vec<String>,
 }
 
 impl Hidden {
     /// Nothing is known of this name, and of those below it. An empty one hides all.
-    pub(super) fn add(&mut self, name: String) {
+    pub(in crate::migrate) fn add(&mut self, name: String) {
         self.names.push(name);
     }
 
     /// Whether a name is hidden. Names are asked for in the order of their bytes: what hides none
     /// that come later is forgotten.
-    pub(super) fn covers(&mut self, key: &str) -> bool {
+    pub(in crate::migrate) fn covers(&mut self, key: &str) -> bool {
         self.names.retain(|name| !is_past(name, key));
         self.names.iter().any(|name| is_at_or_below(name, key))
     }

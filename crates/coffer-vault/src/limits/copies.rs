@@ -1,0 +1,89 @@
+//! Limits of sealed copies and standbys.
+
+use std::time::Duration;
+
+/// The most sealed copies at once.
+pub const COPIES_MAX: usize = 4;
+
+/// How often a standby looks for a new head.
+pub const STANDBY_LOOKS_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a standby that failed to follow waits at most before it tries again.
+pub const STANDBY_RETRY_MAX: Duration = Duration::from_secs(10);
+
+/// How often a standby looks for blobs that no object has any more.
+pub const STANDBY_SWEEPS_EVERY: Duration = Duration::from_secs(600);
+
+/// So many states of a standby stay open for requests under way; beyond that the oldest is closed.
+pub const STANDBY_STATES_MAX: usize = 16;
+
+/// How often it is looked whether a state is in use.
+pub const STANDBY_USE_LOOKS_EVERY: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether anything is to be copied.
+pub const COPY_LOOKS_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a copy that failed waits before it is tried again; twice as long each time.
+pub const COPY_RETRY_FIRST: Duration = Duration::from_secs(1);
+
+/// An erase waits so long for copies to take the keystore without the keys that it destroyed; after
+/// that its receipt calls them pending.
+pub const COPY_KEYSTORE_WAIT: Duration = Duration::from_secs(10);
+
+/// How often an erase looks whether a copy has begun, within that time.
+pub const COPY_BEGUN_LOOKS_EVERY: Duration = Duration::from_millis(100);
+
+/// How long it may take to remove what is out of a copy's window after a round that failed.
+pub const COPY_MAKE_ROOM: Duration = Duration::from_secs(10);
+
+/// How often what puts left that were ended is looked for in a copy in a folder.
+pub const COPY_UNFINISHED_EVERY: Duration = Duration::from_secs(3_600);
+
+/// So often a round puts buckets that were made since it looked, before it does so while none can
+/// be made.
+pub const COPY_NEW_BUCKETS_PASSES: usize = 16;
+
+/// See [`COPY_RETRY_FIRST`]: but no longer than this.
+pub const COPY_RETRY_MAX: Duration = Duration::from_secs(30);
+
+/// See [`COPY_RETRY_FIRST`]: but no longer than this where acknowledgements wait for the copy.
+pub const COPY_SYNC_RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// How long a write waits for a synchronous copy before it is in doubt, where nothing is said.
+pub const COPY_SYNC_WAIT: Duration = Duration::from_secs(10);
+
+/// See [`COPY_SYNC_WAIT`]: but no longer than this.
+pub const COPY_SYNC_WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// How often what no head names is removed from a copy; where its window is short, more often.
+pub const COPY_SWEEPS_EVERY: Duration = Duration::from_secs(600);
+
+/// See [`COPY_SWEEPS_EVERY`]: but no more often than this.
+pub const COPY_SWEEPS_AT_MOST_EVERY: Duration = Duration::from_secs(5);
+
+/// For how long is removed at once: meanwhile nothing new is put.
+pub const COPY_SWEEP_TIME: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether a copy is there of which nothing changes.
+pub const COPY_PROBES_EVERY: Duration = Duration::from_secs(10);
+
+/// How long a copy keeps what was, where nothing is said: seven days, in milliseconds.
+pub const COPY_KEEP_MS: i64 = 7 * 24 * 3_600 * 1_000;
+
+/// The most blobs whose end is waited for; what is more stays until there is room.
+pub const COPY_GONE_MAX: usize = 1_000_000;
+
+/// The most blobs of a bucket that one check has put again.
+pub const COPY_RENEWED_MAX: usize = 100_000;
+
+/// The most missing blobs of a bucket whose objects a restore names; of more, it says how many.
+pub const RESTORE_NAMED_MAX: usize = 100_000;
+
+/// How long a stop waits for the last round of copies.
+pub const COPY_LAST_ROUND: Duration = Duration::from_secs(3);
+
+/// Blobs that are put into a copy, or fetched from one, at once.
+pub const COPY_BLOBS_AT_ONCE: usize = 4;
+
+/// What a server remembers of copies that were removed.
+pub const COPIES_REMEMBERED: usize = 256;
