@@ -16,7 +16,7 @@ use coffer_vault::{AdministrationError, BackupError, SubjectLimit, VaultError, f
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
-use self::copies::unacknowledged;
+use self::copies::{standing, unacknowledged};
 use self::customer_keys::from_customer_key;
 pub(crate) use self::reads::no_version;
 use self::reads::{invalid_range, not_modified};
@@ -270,6 +270,7 @@ fn from_storage(error: VaultError) -> S3Error {
             "The storage failed while this was committed: it may have been done, or not. Look, or \
              try again."
         ),
+        VaultError::Backup(BackupError::Copy(error)) if error.is_of_standing() => standing(&error),
         VaultError::Backup(BackupError::Copy(error)) if error.is_of_acknowledgement() => {
             unacknowledged(&error)
         }

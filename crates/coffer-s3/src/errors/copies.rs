@@ -1,7 +1,19 @@
-//! What is said of writes that a synchronous copy does not have.
+//! What of sealed copies keeps a request from being answered.
 
 use coffer_vault::CopyError;
 use s3s::{S3Error, s3_error};
+
+/// What a standby does not do, and a server in whose place one may serve. Why is told to operators.
+pub(super) fn standing(error: &CopyError) -> S3Error {
+    match error {
+        CopyError::Standby { .. } => s3_error!(ServiceUnavailable, "{error}"),
+        _ => s3_error!(
+            ServiceUnavailable,
+            "This server is fenced off, so it changes nothing: a standby of it may serve in its \
+             place. Reads are answered. Ask the operator."
+        ),
+    }
+}
 
 /// What a synchronous copy did not take, or is not asked to.
 pub(super) fn unacknowledged(error: &CopyError) -> S3Error {
@@ -39,6 +51,22 @@ mod tests {
                 .is_some_and(|told| told.contains("in doubt"))
         );
         for error in [refused, doubtful] {
+            assert_eq!(error.status_code().map(|status| status.as_u16()), Some(503));
+        }
+    }
+
+    #[test]
+    fn what_is_not_done_here_is_told_with_a_status_that_is_tried_again() {
+        let standby = standing(&CopyError::Standby {
+            what: "it changes nothing",
+        });
+        let fenced = standing(&CopyError::FencedOff {
+            copy: "far".to_owned(),
+            why: "secret reasons".to_owned(),
+        });
+        for (error, said) in [(standby, "changes nothing"), (fenced, "fenced off")] {
+            let told = error.message().unwrap_or("");
+            assert!(told.contains(said) && !told.contains("secret"), "{told}");
             assert_eq!(error.status_code().map(|status| status.as_u16()), Some(503));
         }
     }
