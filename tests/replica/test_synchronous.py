@@ -84,6 +84,10 @@ class Writers:
         for thread in self.threads:
             thread.start()
         time.sleep(seconds)
+        # On a busy machine nothing may be stored so soon.
+        end = time.time() + 30
+        while len(self.stored) <= 2 * WRITERS and time.time() < end:
+            time.sleep(0.05)
         server.kill()
         for thread in self.threads:
             thread.join()
