@@ -68,9 +68,8 @@ impl Standby {
         let as_of_ms = last.head().as_of_ms;
         let data = self.data().to_owned();
         blocking(move || {
-            let mark = BackupRecord::begun(keystore, rfc3339(as_of_ms));
-            mark.complete(&data, generation)?;
-            // What is served until the stop has its files open; what stays is of no use.
+            // What is served until the stop has its files open; what stays is of no use. First, so
+            // that nothing fails any more once the folder is a data folder.
             let standby = standby_folder(&data);
             for name in ["segments", "building"] {
                 let path = standby.join(name);
@@ -78,6 +77,8 @@ impl Standby {
                     fs::remove_dir_all(&path).map_err(failed("remove", &path))?;
                 }
             }
+            let mark = BackupRecord::begun(keystore, rfc3339(as_of_ms));
+            mark.complete(&data, generation)?;
             Ok(())
         })
         .await?;
