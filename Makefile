@@ -136,7 +136,7 @@ lab-pages: deps ## draw the pages in docs/lab anew from their records, without m
 	$(CARGO) build --release --locked -p coffer-lab
 	scripts/draw-lab-pages
 
-lab-example: deps ## make the reports in docs/lab anew; leave the machine alone for half an hour
+lab-example: deps ## make the reports in docs/lab anew; leave the machine alone for an hour
 	@scripts/install-lab-peers
 	$(CARGO) build --release --locked -p coffer -p coffer-lab
 	mkdir -p docs/lab

@@ -160,7 +160,7 @@ def test_the_first_screen_tells_the_advice(pages, browser):
     word, bar = browser.run(colour)
     assert word == bar, "a verdict has the hue of its placement"
     order = browser.run("[...document.querySelectorAll('main > section')].map((one) => one.id)")
-    wanted = ["advice", "file", "sendfile", "net", "server", "raw-aes-256-cbc"]
+    wanted = ["advice", "file", "sendfile", "net", "server-upload", "server", "raw-aes-256-cbc"]
     assert order[: len(wanted)] == wanted, "ciphers last"
 
 
