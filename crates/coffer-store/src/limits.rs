@@ -112,11 +112,12 @@ pub const STATEMENT_CACHE: usize = 64;
 /// seconds a gigabyte more.
 pub const WRITE_BYTES: usize = 256 * 1_024;
 
-/// The same when many blobs are being written: 100 writers then hold 14 MiB, twice that while they
-/// wait for the disk.
+/// The same when many blobs are being written: 100 writers then hold 14 MiB, also while they wait
+/// for the disk.
 pub const WRITE_BYTES_MANY: usize = 128 * 1_024;
 
-/// From so many writers on, each that begins writes less at once.
+/// From so many writers on, each that begins writes less at once, and none fills a second buffer
+/// while the first waits for the disk.
 pub const WRITERS_MANY: usize = 32;
 
 /// A write to a file that takes so long, in milliseconds, was made to wait by the kernel: longer

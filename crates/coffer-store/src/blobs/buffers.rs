@@ -87,6 +87,16 @@ impl Buffer {
         self.pool.take()
     }
 
+    /// Takes its bytes; it is empty from then on.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            bytes: std::mem::take(&mut self.bytes),
+            pool: self.pool,
+            plaintext: std::mem::take(&mut self.plaintext),
+            stream: std::mem::take(&mut self.stream),
+        }
+    }
+
     /// Says where plaintext will lie, before it is written there; all else is none, or is sealed.
     pub(crate) fn set_plaintext(&mut self, range: Range<usize>) {
         self.plaintext = range.start..range.end.min(self.bytes.len());
@@ -101,6 +111,9 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.bytes.is_empty() {
+            return; // They were taken.
+        }
         if let Some(stream) = self.stream.upgrade() {
             let used = Buffer {
                 bytes: std::mem::take(&mut self.bytes),

@@ -24,6 +24,10 @@ use crate::limits::WRITERS_MANY;
 /// How many writers there are, in all buckets.
 static WRITERS: AtomicUsize = AtomicUsize::new(0);
 
+fn are_many() -> bool {
+    WRITERS.load(Ordering::Relaxed) >= WRITERS_MANY
+}
+
 /// A file that sealed bytes are written to, from its beginning to its end. Dropping it removes
 /// the file, which is made with the first bytes.
 pub(crate) struct BlobFile {
@@ -62,7 +66,8 @@ impl BlobFile {
     /// A buffer to write from: less than [`SEALED_CHUNK_BYTES`] longer than what is written at
     /// once.
     pub(crate) fn buffer(&mut self) -> Buffer {
-        let is_one_of_many = WRITERS.fetch_add(1, Ordering::Relaxed) >= WRITERS_MANY;
+        let is_one_of_many = are_many();
+        WRITERS.fetch_add(1, Ordering::Relaxed);
         self._counted = Some(Counted);
         if is_one_of_many {
             WRITE_MANY.take()
@@ -75,13 +80,18 @@ impl BlobFile {
     /// ends on the borders of pages. What is left is moved to the front; returns its length.
     pub(crate) async fn write_front(&mut self, out: &mut Buffer, filled: usize) -> Result<usize> {
         let written = self.written().await?;
-        let write_bytes = out.len() - SEALED_CHUNK_BYTES;
+        // Its bytes went away with a write that was not waited for to its end.
+        let write_bytes = out.len().checked_sub(SEALED_CHUNK_BYTES);
+        let write_bytes = write_bytes.ok_or(StoreError::Closed)?;
         // The first write makes the file, which may wait for the disk's journal.
         if written.is_some() && !write_stall::are_likely() {
             let began = Instant::now();
             self.in_flight
                 .write_out(written, &out[..write_bytes], self.flushed_bytes)?;
             write_stall::note(began.elapsed());
+            out.copy_within(write_bytes..filled, 0);
+        } else if are_many() {
+            self.write_and_wait(written, out, write_bytes).await?;
             out.copy_within(write_bytes..filled, 0);
         } else {
             let mut next = out.another();
@@ -94,6 +104,26 @@ impl BlobFile {
         }
         self.flushed_bytes += write_bytes as u64;
         Ok(filled - write_bytes)
+    }
+
+    /// Has the front of a buffer written by the thread that waits, and waits, too: where many
+    /// write, the others keep that thread busy, and none needs a second buffer to fill meanwhile.
+    async fn write_and_wait(
+        &mut self,
+        written: Option<Arc<File>>,
+        out: &mut Buffer,
+        write_bytes: usize,
+    ) -> Result<()> {
+        let (in_flight, offset_bytes) = (self.in_flight.clone(), self.flushed_bytes);
+        let full = out.take();
+        let handed_over = write_stall::hand_over(move || {
+            let file = in_flight.write_out(written, &full[..write_bytes], offset_bytes);
+            (full, file)
+        });
+        let (full, file) = handed_over.await.map_err(|_| StoreError::Closed)?;
+        *out = full;
+        self.file = Some(file?);
+        Ok(())
     }
 
     /// Writes the last `end` bytes, and makes the whole file durable.
@@ -233,5 +263,49 @@ fn create_file(path: &Path) -> io::Result<File> {
             options.open(path)
         }
         (opened, _) => opened,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coffer_seal::BucketId;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn of_many_writers_each_has_one_buffer_while_the_disk_makes_them_wait() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = BlobStore::new(dir.path(), BucketId([1; 16]));
+        let others: Vec<_> = (0..WRITERS_MANY)
+            .map(|_| {
+                let mut file = BlobFile::new(&store);
+                file.buffer();
+                file
+            })
+            .collect();
+
+        let mut file = BlobFile::new(&store);
+        let mut out = file.buffer();
+        let address = out.as_ptr();
+        let write_bytes = out.len() - SEALED_CHUNK_BYTES;
+        for round in 0..3 {
+            out.fill(round);
+            out[write_bytes..].fill(round + 100);
+            let left = file.write_front(&mut out, write_bytes + 7).await.unwrap();
+            assert_eq!((left, out[..7].to_vec()), (7, vec![round + 100; 7]));
+            assert_eq!(out.as_ptr(), address, "the same buffer");
+            assert!(file.writing.is_none(), "nothing waits");
+        }
+        let id = file.id();
+        file.finish(out, 7, 1).await.unwrap().keep();
+        let written = fs::read(path_of(&store.inner.dir, id)).unwrap();
+        assert_eq!(written.len(), 3 * write_bytes + 7);
+        let rounds = written.chunks(write_bytes).zip(0..3);
+        assert!(
+            rounds
+                .into_iter()
+                .all(|(bytes, round)| bytes.iter().all(|&byte| byte == round))
+        );
+        drop(others);
     }
 }

@@ -120,7 +120,7 @@ impl SealedBlobWriter {
         let file = &mut self.file;
         let out = self.out.get_or_insert_with(|| file.buffer());
         let end = out.len().min(self.filled.saturating_add(missing));
-        &mut out[self.filled..end]
+        &mut out[self.filled.min(end)..end]
     }
 
     /// Takes `count` bytes that were put into [`room`](Self::room). Each chunk that is whole is
