@@ -45,5 +45,5 @@ pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters, TIM
 pub use crate::request::body::BrokenOff;
 pub use crate::request::drain::discard;
 pub use crate::response_body::ResponseBody;
-pub use crate::service::{S3Options, S3Service, service};
+pub use crate::service::{Claim, S3Options, S3Service, service};
 pub use crate::signature::claimed_key::claimed_access_key;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coffer_vault::{SignInFailures, Vault};
+use coffer_vault::{SignInFailures, SubjectId, Vault};
 use http::{HeaderMap, Request, Response};
 use http_body::Body;
 use s3s::config::{S3Config, StaticConfigProvider};
@@ -52,14 +52,23 @@ pub struct S3Options {
     pub sign_in_failures: Option<u32>,
 }
 
+/// Whom a request claims to be of, before its signature is checked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Claim {
+    /// A subject, whichever of its access keys is claimed.
+    Of(SubjectId),
+    /// What is claimed to be an access key, and is none. It may be any text.
+    Unknown(String),
+}
+
 /// S3 on a vault. Cheap to clone: all clones are the same service.
 #[derive(Clone)]
 pub struct S3Service {
     turns: Arc<Turns>,
-    door: Door,
+    door: Arc<Door>,
 }
 
-/// What is the same whichever vault is served.
+/// What is the same whichever vault is served: one for each connection, which its requests share.
 #[derive(Clone)]
 struct Door {
     domains: Domains,
@@ -109,7 +118,7 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
     };
     S3Service {
         turns: Arc::new(Turns::new(turn)),
-        door,
+        door: Arc::new(door),
     }
 }
 
@@ -154,27 +163,30 @@ impl S3Service {
         }
     }
 
+    /// The same service behind another door.
+    fn with(&self, door: Door) -> Self {
+        Self {
+            turns: self.turns.clone(),
+            door: Arc::new(door),
+        }
+    }
+
     /// The same service, for the connection of a client at this address.
     pub fn for_peer(&self, address: IpAddr) -> Self {
-        let door = Door {
+        self.with(Door {
             peer: Some(address),
             last_key: Arc::default(),
-            ..self.door.clone()
-        };
-        Self {
-            door,
-            turns: self.turns.clone(),
-        }
+            ..Door::clone(&self.door)
+        })
     }
 
     /// The same service, for a connection by this version of TLS, such as `1.3`.
     #[must_use]
-    pub fn over_tls(self, version: Option<&'static str>) -> Self {
-        let door = Door {
+    pub fn over_tls(&self, version: Option<&'static str>) -> Self {
+        self.with(Door {
             tls_version: version,
-            ..self.door
-        };
-        Self { door, ..self }
+            ..Door::clone(&self.door)
+        })
     }
 
     /// The same service, for the connection of a proxy that tells with each request whose it is.
@@ -182,15 +194,11 @@ impl S3Service {
         &self,
         told_by: impl Fn(&HeaderMap) -> IpAddr + Send + Sync + 'static,
     ) -> Self {
-        let door = Door {
+        self.with(Door {
             told_by: Some(Arc::new(told_by)),
             last_key: Arc::default(),
-            ..self.door.clone()
-        };
-        Self {
-            door,
-            turns: self.turns.clone(),
-        }
+            ..Door::clone(&self.door)
+        })
     }
 
     /// What has been counted since the service was made.
@@ -209,16 +217,18 @@ impl S3Service {
         self.now().handle(request).await
     }
 
-    /// Whom a request claims to be of: a subject by its id, whichever of its access keys is
-    /// claimed, or what is claimed where no access key is that. It may be any text.
-    pub fn claimed<B>(&self, request: &Request<B>) -> Option<String> {
+    /// Whom a request claims to be of.
+    pub fn claimed<B>(&self, request: &Request<B>) -> Option<Claim> {
         // What a form is signed by stands in its fields, which are read later.
         if is_form(request.method(), request.uri(), request.headers()) {
             return None;
         }
         let id = claimed_access_key(request)?;
         let subject = self.turns.current().vault.subject(&id);
-        Some(subject.map_or(id, |subject| subject.id().to_string()))
+        Some(match subject {
+            Some(subject) => Claim::Of(subject.id()),
+            None => Claim::Unknown(id),
+        })
     }
 
     /// The answer for a request that finds no turn to be served: S3's clients try again on it.

@@ -201,7 +201,7 @@ impl Server {
         let proxies = s3_tls.proxies.clone();
         let s3_service = move |client: IpAddr, activity: &Activity| {
             let told_by = proxies.clone();
-            let service = service.clone().over_tls(activity.tls_version());
+            let service = service.over_tls(activity.tls_version());
             let service = if proxies.forwards(client) {
                 service.for_proxy(move |headers| told_by.client_of_request(headers, client))
             } else {

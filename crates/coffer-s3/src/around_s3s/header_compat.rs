@@ -7,8 +7,8 @@
 //! conditions, metadata and sources of copies from the headers as they came.
 
 use http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE,
-    EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, GetAll,
+    HeaderName, RANGE,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Uri};
@@ -24,30 +24,9 @@ use crate::parameters::customer_key;
 use crate::parameters::metadata::USER_METADATA;
 use crate::request::caller::Original;
 
-const DATES: [HeaderName; 5] = [
-    IF_MODIFIED_SINCE,
-    IF_UNMODIFIED_SINCE,
-    EXPIRES,
-    HeaderName::from_static("x-amz-copy-source-if-modified-since"),
-    HeaderName::from_static("x-amz-copy-source-if-unmodified-since"),
-];
-
-const ETAGS: [HeaderName; 4] = [
-    IF_MATCH,
-    IF_NONE_MATCH,
-    HeaderName::from_static("x-amz-copy-source-if-match"),
-    HeaderName::from_static("x-amz-copy-source-if-none-match"),
-];
-
 /// Lists, which may come in several headers: the SDK for Go sends its `aws-chunked` in one of its
 /// own beside the object's own coding.
 const LISTS: [HeaderName; 3] = [CONTENT_ENCODING, CONTENT_LANGUAGE, CACHE_CONTROL];
-
-/// Numbers that S3 passes over where they are none.
-const NUMBERS: [HeaderName; 2] = [
-    HeaderName::from_static("x-amz-max-parts"),
-    HeaderName::from_static("x-amz-part-number-marker"),
-];
 
 /// Tells a copy from an upload, so s3s must see one that it reads.
 const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
@@ -126,44 +105,80 @@ fn join_lists(headers: &mut HeaderMap) {
     }
 }
 
+/// What a header tells, as far as s3s may refuse it.
+#[derive(Clone, Copy)]
+enum Tells {
+    Range,
+    Date,
+    Etags,
+    CopySource,
+    ContentType,
+    /// S3 passes over one that is none.
+    Number,
+    Metadata,
+    Key,
+}
+
+impl Tells {
+    /// By its name, for each request has some that tell nothing of these.
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "range" => Self::Range,
+            "if-modified-since"
+            | "if-unmodified-since"
+            | "expires"
+            | "x-amz-copy-source-if-modified-since"
+            | "x-amz-copy-source-if-unmodified-since" => Self::Date,
+            "if-match"
+            | "if-none-match"
+            | "x-amz-copy-source-if-match"
+            | "x-amz-copy-source-if-none-match" => Self::Etags,
+            "x-amz-copy-source" => Self::CopySource,
+            "content-type" => Self::ContentType,
+            "x-amz-max-parts" | "x-amz-part-number-marker" => Self::Number,
+            name if name.starts_with(USER_METADATA) => Self::Metadata,
+            name if customer_key::holds_a_key(name) => Self::Key,
+            _ => return None,
+        })
+    }
+}
+
 /// The headers that s3s would refuse. Nearly always none.
 pub(crate) fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
-    let mut odd = Vec::new();
-    for name in headers.keys() {
-        let mut values = headers.get_all(name).iter();
-        let Some(first) = values.next() else { continue };
-        let is_twice = values.next().is_some();
-        let is_odd = if *name == RANGE {
-            is_twice
-                || first
-                    .to_str()
-                    .map_or(true, |range| Range::parse(range).is_err())
-        } else if DATES.contains(name) {
-            let is_date = |text| Timestamp::parse(TimestampFormat::HttpDate, text).is_ok();
-            is_twice || !first.to_str().is_ok_and(is_date)
-        } else if ETAGS.contains(name) {
-            is_twice || ETagCondition::parse_http_header(first.as_bytes()).is_err()
-        } else if *name == COPY_SOURCE {
-            !is_twice && is_ours_alone(first)
-        } else if *name == CONTENT_TYPE {
-            // s3s would read any POST as a form; what is one does not come here.
-            first
-                .as_bytes()
-                .to_ascii_lowercase()
-                .starts_with(b"multipart/form-data")
-        } else if NUMBERS.contains(name) {
-            is_twice || !first.to_str().is_ok_and(|text| text.parse::<i32>().is_ok())
-        } else {
-            let is_metadata = name.as_str().starts_with(USER_METADATA);
-            let is_odd = is_metadata && (is_twice || encoded_words::may_hold(first.as_bytes()));
-            is_odd || customer_key::holds_a_key(name.as_str())
-        };
-        // s3s takes an empty header for none.
-        if is_odd && (is_twice || !first.is_empty()) {
-            odd.push(name.clone());
+    let is_odd = |name: &&HeaderName| {
+        let tells = Tells::of(name.as_str());
+        tells.is_some_and(|tells| is_odd(tells, headers.get_all(*name)))
+    };
+    headers.keys().filter(is_odd).cloned().collect()
+}
+
+fn is_odd(tells: Tells, values: GetAll<'_, HeaderValue>) -> bool {
+    let mut values = values.iter();
+    let Some(first) = values.next() else {
+        return false;
+    };
+    let is_twice = values.next().is_some();
+    let is_text = |reads: fn(&str) -> bool| first.to_str().is_ok_and(reads);
+    let is_odd = match tells {
+        Tells::Range => is_twice || !is_text(|range| Range::parse(range).is_ok()),
+        Tells::Date => {
+            let is_date = |text: &str| Timestamp::parse(TimestampFormat::HttpDate, text).is_ok();
+            is_twice || !is_text(is_date)
         }
-    }
-    odd
+        Tells::Etags => is_twice || ETagCondition::parse_http_header(first.as_bytes()).is_err(),
+        Tells::CopySource => !is_twice && is_ours_alone(first),
+        // s3s would read any POST as a form; what is one does not come here.
+        Tells::ContentType => {
+            let form = b"multipart/form-data";
+            let start = first.as_bytes().get(..form.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(form))
+        }
+        Tells::Number => is_twice || !is_text(|text| text.parse::<i32>().is_ok()),
+        Tells::Metadata => is_twice || encoded_words::may_hold(first.as_bytes()),
+        Tells::Key => true,
+    };
+    // s3s takes an empty header for none.
+    is_odd && (is_twice || !first.is_empty())
 }
 
 /// Whether we read a copy's source that s3s doesn't.

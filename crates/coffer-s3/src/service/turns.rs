@@ -39,7 +39,7 @@ impl Turns {
 /// The service for one request: the vault that it is about, to its end.
 pub(super) struct Serving {
     pub(super) at: Arc<Turn>,
-    pub(super) door: Door,
+    pub(super) door: Arc<Door>,
 }
 
 impl Deref for Serving {

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use coffer_admin::Traffic;
+use coffer_s3::Claim;
 use coffer_vault::neighbourhood;
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response};
@@ -25,25 +26,31 @@ use crate::serve::permits::{Permit, Permits};
 use crate::serve::request_body::WatchedBody;
 
 /// Whom a request claims to be of, as permits are shared: all access keys of a subject are one.
-pub type Claimed<S> = fn(&S, &Request<Incoming>) -> Option<String>;
+pub type Claimed<S> = fn(&S, &Request<Incoming>) -> Option<Claim>;
 
 /// A service that lets only so many requests through to another.
 #[derive(Debug, Clone)]
 pub struct RequestLimit<S, R> {
     inner: S,
+    /// Whose the connection is, and the proxies that tell whose its requests are.
+    client: IpAddr,
+    proxies: Proxies,
+    shared: Arc<Shared<S, R>>,
+}
+
+/// What is the same on all connections.
+#[derive(Debug)]
+struct Shared<S, R> {
     /// Makes the answer for those that found no turn.
     refuse: R,
     claimed: Claimed<S>,
     permits: Arc<Permits>,
-    /// Whose the connection is, and the proxies that tell whose its requests are.
-    client: IpAddr,
-    proxies: Proxies,
     wait: Duration,
     minimum: MinimumRate,
     traffic: Arc<Traffic>,
 }
 
-impl<S, R: Clone> RequestLimit<S, R> {
+impl<S, R> RequestLimit<S, R> {
     /// Stands before `inner`; `refuse` answers who finds no turn.
     pub fn new(
         inner: S,
@@ -54,14 +61,16 @@ impl<S, R: Clone> RequestLimit<S, R> {
     ) -> Self {
         Self {
             inner,
-            refuse,
-            claimed,
-            permits: Permits::new(limits.requests),
             client: Ipv4Addr::UNSPECIFIED.into(),
             proxies: Proxies::none(),
-            wait: Duration::from_secs(limits.request_wait_seconds),
-            minimum: MinimumRate::of(limits),
-            traffic,
+            shared: Arc::new(Shared {
+                refuse,
+                claimed,
+                permits: Permits::new(limits.requests),
+                wait: Duration::from_secs(limits.request_wait_seconds),
+                minimum: MinimumRate::of(limits),
+                traffic,
+            }),
         }
     }
 
@@ -69,19 +78,14 @@ impl<S, R: Clone> RequestLimit<S, R> {
     pub fn before(&self, inner: S, client: IpAddr, proxies: Proxies) -> Self {
         Self {
             inner,
-            refuse: self.refuse.clone(),
-            claimed: self.claimed,
-            permits: self.permits.clone(),
             client,
             proxies,
-            wait: self.wait,
-            minimum: self.minimum,
-            traffic: self.traffic.clone(),
+            shared: self.shared.clone(),
         }
     }
 
     fn paced(&self, body: Incoming) -> WatchedBody {
-        WatchedBody::new(body, self.minimum, self.traffic.clone())
+        WatchedBody::new(body, self.shared.minimum, self.shared.traffic.clone())
     }
 
     /// The answer to a request that found no turn. Its client may be sending, and would see a
@@ -91,7 +95,7 @@ impl<S, R: Clone> RequestLimit<S, R> {
         R: Fn() -> Response<B>,
     {
         let (head, body) = request.into_parts();
-        let mut answer = (self.refuse)();
+        let mut answer = (self.shared.refuse)();
         if coffer_s3::discard(&head.headers, self.paced(body)) {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
@@ -110,10 +114,11 @@ impl<S, R: Clone> RequestLimit<S, R> {
             .proxies
             .client_of_request(request.headers(), self.client);
         // Without a claim, it is told apart by the address alone.
-        let claimed = (self.claimed)(&self.inner, request);
-        let claimed = claimed.unwrap_or_else(|| neighbourhood(address).to_string());
-        let party = self.permits.party(address, Some(claimed));
-        self.permits.take(party, self.wait).await
+        let claimed = (self.shared.claimed)(&self.inner, request);
+        let claimed = claimed.ok_or_else(|| neighbourhood(address));
+        let permits = &self.shared.permits;
+        let party = permits.party(address, Some(claimed));
+        permits.take(party, self.shared.wait).await
     }
 }
 
@@ -132,7 +137,7 @@ where
         let this = self.clone();
         Box::pin(async move {
             let Some(permit) = this.permit(&request).await else {
-                this.traffic.turned_away();
+                this.shared.traffic.turned_away();
                 return Ok(this.refusal(request));
             };
             let request = request.map(|body| this.paced(body));
