@@ -165,8 +165,33 @@ def test_a_hold_stands_until_it_is_taken_off(s3, lockable):
     with refused("AccessDenied", 403):
         s3.delete_object(**where, BypassGovernanceRetention=True)
     s3.put_object_legal_hold(**where, LegalHold={"Status": "OFF"})
-    assert "ObjectLockLegalHoldStatus" not in s3.head_object(**where)
+    assert s3.head_object(**where)["ObjectLockLegalHoldStatus"] == "OFF"
+    assert s3.get_object_legal_hold(**where)["LegalHold"]["Status"] == "OFF"
     s3.delete_object(**where)
+
+
+def test_a_hold_that_is_off_is_told_and_one_that_never_was_is_not(s3, lockable):
+    never = {"Bucket": lockable, "Key": "never"}
+    s3.put_object(**never, Body=b"a")
+    kept = {"Bucket": lockable, "Key": "kept"}
+    s3.put_object(**kept, Body=b"a", **governance(soon(days=1)))
+    for where in (never, kept):
+        assert "ObjectLockLegalHoldStatus" not in s3.head_object(**where)
+        with refused("NoSuchObjectLockConfiguration", 404):
+            s3.get_object_legal_hold(**where)
+    off = {"Bucket": lockable, "Key": "off"}
+    s3.put_object(**off, Body=b"a", ObjectLockLegalHoldStatus="OFF")
+    s3.put_object_legal_hold(**kept, LegalHold={"Status": "OFF"})
+    for where in (off, kept):
+        assert s3.head_object(**where)["ObjectLockLegalHoldStatus"] == "OFF"
+        assert s3.get_object_legal_hold(**where)["LegalHold"]["Status"] == "OFF"
+    with refused("NoSuchObjectLockConfiguration", 404):
+        s3.get_object_retention(**off)
+    assert s3.get_object_retention(**kept)["Retention"]["Mode"] == "GOVERNANCE"
+    copied = s3.copy_object(**(never | {"Key": "copy"}), CopySource=off)
+    assert copied["VersionId"]
+    with refused("NoSuchObjectLockConfiguration", 404):
+        s3.get_object_legal_hold(**(never | {"Key": "copy"}))
 
 
 def test_the_default_is_stamped_and_an_own_lock_goes_before_it(s3, lockable):

@@ -29,6 +29,9 @@ pub struct Lock {
     pub retention: Option<Retention>,
     /// It is kept until this is taken off.
     pub has_hold: bool,
+    /// A hold was taken off, or a writer asked for none by name: nothing keeps it for that, and
+    /// clients are told so. Never beside a hold.
+    pub hold_is_off: bool,
 }
 
 /// Who asks for what a lock may refuse.
@@ -71,11 +74,22 @@ pub enum LockChange {
 const GOVERNANCE: i64 = 1;
 const COMPLIANCE: i64 = 2;
 const HOLD: i64 = 4;
+const HOLD_OFF: i64 = 8;
 
 impl Lock {
     /// Whether there is none, ended or not.
     pub fn is_none(&self) -> bool {
-        *self == Self::default()
+        self.retention.is_none() && !self.has_hold
+    }
+
+    /// This lock with a hold, or with one that is off.
+    #[must_use]
+    pub fn with_hold(self, has_hold: bool) -> Self {
+        Self {
+            has_hold,
+            hold_is_off: !has_hold,
+            ..self
+        }
     }
 
     /// Whether it keeps the version from being deleted.
@@ -104,7 +118,7 @@ impl Lock {
     /// longer or stricter; for governance, it may also be shortened by who may pass it over.
     pub(crate) fn changed(self, change: LockChange, test: LockTest) -> Result<Self> {
         let to = match change {
-            LockChange::Hold(has_hold) => return Ok(Self { has_hold, ..self }),
+            LockChange::Hold(has_hold) => return Ok(self.with_hold(has_hold)),
             LockChange::Retention(to) => to,
         };
         let without_hold = Self {
@@ -130,14 +144,18 @@ impl Lock {
             Some(RetentionMode::Governance) => GOVERNANCE,
             Some(RetentionMode::Compliance) => COMPLIANCE,
         };
-        let bits = mode | if self.has_hold { HOLD } else { 0 };
+        let hold = if self.has_hold { HOLD } else { 0 };
+        let off = if self.hold_is_off { HOLD_OFF } else { 0 };
+        let bits = mode | hold | off;
         let until_ms = self.retention.map(|retention| retention.until_ms);
         ((bits != 0).then_some(bits), until_ms)
     }
 
     pub(crate) fn of_columns(bits: Option<i64>, until_ms: Option<i64>) -> Result<Self> {
         let bits = bits.unwrap_or(0);
-        let mode = match bits & !HOLD {
+        let (has_hold, hold_is_off) = (bits & HOLD != 0, bits & HOLD_OFF != 0);
+        let mode = match bits & !(HOLD | HOLD_OFF) {
+            _ if has_hold && hold_is_off => return Err(StoreError::damaged_catalog()),
             0 => None,
             GOVERNANCE => Some(RetentionMode::Governance),
             COMPLIANCE => Some(RetentionMode::Compliance),
@@ -150,7 +168,8 @@ impl Lock {
         };
         Ok(Self {
             retention,
-            has_hold: bits & HOLD != 0,
+            has_hold,
+            hold_is_off,
         })
     }
 }
@@ -224,7 +243,7 @@ mod tests {
     fn kept(mode: RetentionMode, until_ms: i64) -> Lock {
         Lock {
             retention: Some(Retention { mode, until_ms }),
-            has_hold: false,
+            ..Lock::default()
         }
     }
 
@@ -286,11 +305,22 @@ mod tests {
     }
 
     #[test]
+    fn a_hold_that_is_off_keeps_nothing_and_is_known() {
+        let held = Lock::default().with_hold(true);
+        let off = held.changed(LockChange::Hold(false), at(0, false)).unwrap();
+        assert!(off.is_none() && off.hold_is_off && !off.keeps_from(at(0, false)));
+        assert_eq!(off.with_hold(true), held);
+        let kept = kept(RetentionMode::Governance, 9);
+        let change = LockChange::Retention(kept.retention);
+        let both = off.changed(change, at(0, false)).unwrap();
+        assert_eq!(both, kept.with_hold(false));
+    }
+
+    #[test]
     fn columns_and_back() {
         use RetentionMode::{Compliance, Governance};
-        for mut lock in [Lock::default(), kept(Governance, 5), kept(Compliance, -1)] {
-            for has_hold in [false, true] {
-                lock.has_hold = has_hold;
+        for lock in [Lock::default(), kept(Governance, 5), kept(Compliance, -1)] {
+            for lock in [lock, lock.with_hold(true), lock.with_hold(false)] {
                 let (bits, until_ms) = lock.to_columns();
                 assert_eq!(Lock::of_columns(bits, until_ms).unwrap(), lock);
             }
@@ -300,7 +330,8 @@ mod tests {
             (Some(3), Some(1)),
             (Some(1), None),
             (None, Some(1)),
-            (Some(8), None),
+            (Some(12), None),
+            (Some(16), None),
         ] {
             assert!(Lock::of_columns(damaged.0, damaged.1).is_err());
         }

@@ -90,10 +90,14 @@ pub(crate) fn told_mode(lock: Lock) -> Option<ObjectLockMode> {
     Some(ObjectLockMode::from_static(mode_name(retention.mode)))
 }
 
-/// What GET and HEAD tell of a hold.
+/// What is told of a hold: of a version that never had one, nothing.
 pub(crate) fn told_hold(lock: Lock) -> Option<ObjectLockLegalHoldStatus> {
-    let on = ObjectLockLegalHoldStatus::from_static(ObjectLockLegalHoldStatus::ON);
-    lock.has_hold.then_some(on)
+    let status = match (lock.has_hold, lock.hold_is_off) {
+        (true, _) => ObjectLockLegalHoldStatus::ON,
+        (false, true) => ObjectLockLegalHoldStatus::OFF,
+        (false, false) => return None,
+    };
+    Some(ObjectLockLegalHoldStatus::from_static(status))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use coffer_store::record::Precondition;
 use coffer_store::version::{Absent, VersionId, Versioning, Which};
 use coffer_store::{Catalog, Deletion, StoreError};
 
-use crate::fixture::{Bucket, gone, inline, name};
+use crate::fixture::{Bucket, gone, inline, name, read};
 
 fn at(now_ms: i64, bypasses_governance: bool) -> LockTest {
     LockTest {
@@ -19,7 +19,7 @@ fn at(now_ms: i64, bypasses_governance: bool) -> LockTest {
 fn until(mode: RetentionMode, until_ms: i64) -> Lock {
     Lock {
         retention: Some(Retention { mode, until_ms }),
-        has_hold: false,
+        ..Lock::default()
     }
 }
 
@@ -126,6 +126,9 @@ async fn all_locks_of_a_bucket_are_known_together() {
         .await
         .unwrap()
         .unwrap();
+    // That the hold is off is known, and is no lock.
+    let (head, _) = read(catalog, "b").await.unwrap().unwrap();
+    assert!(head.lock.is_none() && head.lock.hold_is_off);
     let expected = Locked {
         count: 2,
         governance_until_ms: None,

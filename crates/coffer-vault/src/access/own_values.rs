@@ -116,8 +116,12 @@ impl Values for OwnValues {
                 RetentionMode::Compliance => "COMPLIANCE".into(),
             }),
             Key::ObjectLockLegalHold => {
-                let has_hold = self.lock.is_some_and(|(lock, _)| lock.has_hold);
-                has_hold.then(|| "ON".into())
+                let (lock, _) = self.lock?;
+                match (lock.has_hold, lock.hold_is_off) {
+                    (true, _) => Some("ON".into()),
+                    (false, true) => Some("OFF".into()),
+                    (false, false) => None,
+                }
             }
             Key::ObjectLockRetainUntilDate => self
                 .retention()

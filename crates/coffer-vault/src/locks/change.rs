@@ -58,12 +58,9 @@ impl Vault {
         let lock = match change {
             LockChange::Retention(retention) => Lock {
                 retention,
-                has_hold: false,
+                ..Lock::default()
             },
-            LockChange::Hold(has_hold) => Lock {
-                retention: None,
-                has_hold,
-            },
+            LockChange::Hold(has_hold) => Lock::default().with_hold(has_hold),
         };
         self.check_lock(lock)?;
         // The answer tells whether there is such an object.
@@ -103,11 +100,17 @@ impl Vault {
     /// # Errors
     /// Those of [`change_lock`](Self::change_lock).
     pub(crate) fn asked_lock(&self, grant: &ChangeGrant, asked: AskedLock) -> Result<Lock> {
-        let lock = Lock {
+        let mut lock = Lock {
             retention: asked.retention,
-            has_hold: asked.hold.unwrap_or(false),
+            ..Lock::default()
         };
-        if !lock.is_none() && lock_of(grant.row())?.is_none() {
+        if let Some(has_hold) = asked.hold {
+            lock = lock.with_hold(has_hold);
+        }
+        if lock_of(grant.row())?.is_none() {
+            if lock.is_none() {
+                return Ok(Lock::default());
+            }
             return Err(AdministrationError::NoObjectLock.into());
         }
         self.check_lock(lock)?;

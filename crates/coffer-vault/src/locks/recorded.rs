@@ -37,8 +37,8 @@ pub(crate) fn of_lock(lock: Lock) -> Facts {
     if lock.retention.is_some() {
         facts.extend(of_change(LockChange::Retention(lock.retention)));
     }
-    if lock.has_hold {
-        facts.extend(of_change(LockChange::Hold(true)));
+    if lock.has_hold || lock.hold_is_off {
+        facts.extend(of_change(LockChange::Hold(lock.has_hold)));
     }
     facts
 }

@@ -41,16 +41,19 @@ impl LockReader {
         (name, which): (&ObjectName, Which),
         lock: Lock,
     ) -> Result<Lock> {
-        if lock.is_none() {
+        if lock == Lock::default() {
             return Ok(lock);
         }
         let lets = async |action| self.lets(bucket, (action, name, which)).await;
+        let says_hold = lock.has_hold || lock.hold_is_off;
+        let tells_hold = says_hold && lets(Action::GetObjectLegalHold).await?;
         Ok(Lock {
             retention: match lock.retention {
                 Some(retention) if lets(Action::GetObjectRetention).await? => Some(retention),
                 _ => None,
             },
-            has_hold: lock.has_hold && lets(Action::GetObjectLegalHold).await?,
+            has_hold: lock.has_hold && tells_hold,
+            hold_is_off: lock.hold_is_off && tells_hold,
         })
     }
 

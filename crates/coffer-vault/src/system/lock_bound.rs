@@ -176,7 +176,7 @@ mod tests {
                     mode: RetentionMode::Compliance,
                     until_ms,
                 }),
-                has_hold: false,
+                ..Lock::default()
             };
             let raised = bound.raised(lock, number);
             raised_count += u32::from(raised != bound);

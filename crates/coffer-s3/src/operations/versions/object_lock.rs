@@ -16,7 +16,7 @@ use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::errors::absent;
 use crate::http::dates::timestamp;
-use crate::parameters::lock::{bypasses_governance, milliseconds, mode_name, mode_of};
+use crate::parameters::lock::{bypasses_governance, milliseconds, mode_name, mode_of, told_hold};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
 
@@ -163,17 +163,10 @@ pub(crate) async fn legal_hold(
     let which = names::which(input.version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
     let lock = lock_of(vault, &caller, &bucket, (&name, which)).await?;
-    if lock.is_none() {
-        return Err(no_lock());
-    }
-    let status = if lock.has_hold {
-        ObjectLockLegalHoldStatus::ON
-    } else {
-        ObjectLockLegalHoldStatus::OFF
-    };
+    let status = told_hold(lock).ok_or_else(no_lock)?;
     Ok(S3Response::new(GetObjectLegalHoldOutput {
         legal_hold: Some(ObjectLockLegalHold {
-            status: Some(ObjectLockLegalHoldStatus::from_static(status)),
+            status: Some(status),
         }),
     }))
 }

@@ -64,6 +64,9 @@ impl Catalog {
             let (mut locked, mut standing) = (Locked::default(), StandingLocks::default());
             while let Some(row) = rows.next()? {
                 let lock = Lock::of_columns(row.get(0)?, row.get(2)?)?;
+                if lock.is_none() {
+                    continue; // its hold is off
+                }
                 let count = decode_u64(row.get(1)?)?;
                 locked.add(count, lock);
                 standing.add(count, lock, decode_u64(row.get(3)?)?);

@@ -232,11 +232,11 @@ fn take(session: &Session, name: &ObjectName, id: i64) -> Result<(i64, bool, i64
 
 /// Removes the null version from those that are not the newest, be it a marker.
 fn remove_null(session: &Session, name: &ObjectName) -> Result<Vec<BlobId>> {
-    // As above: a locked one stands.
+    // As above: a locked one stands, unless all that is said is that its hold is off.
     let is_locked: bool = session
         .prepare_cached(
             "SELECT EXISTS(SELECT 1 FROM version
-                 WHERE name = ? AND version_tag IS NULL AND lock IS NOT NULL)",
+                 WHERE name = ? AND version_tag IS NULL AND lock & 7)",
         )?
         .query_row([name.expose().as_bytes()], |row| row.get(0))?;
     if is_locked {
