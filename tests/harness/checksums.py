@@ -6,8 +6,9 @@ import zlib
 
 from awscrt import checksums
 
-ALGORITHMS = ("CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256")
-COMPOSITE = ("CRC32", "CRC32C", "SHA1", "SHA256")
+NEWER = ("MD5", "SHA512", "XXHASH128", "XXHASH3", "XXHASH64")
+ALGORITHMS = ("CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256", *NEWER)
+COMPOSITE = ("CRC32", "CRC32C", "SHA1", "SHA256", *NEWER)
 FULL_OBJECT = ("CRC32", "CRC32C", "CRC64NVME")
 
 
@@ -24,6 +25,16 @@ def raw_checksum(algorithm, data):
             return hashlib.sha1(data).digest()
         case "SHA256":
             return hashlib.sha256(data).digest()
+        case "SHA512":
+            return hashlib.sha512(data).digest()
+        case "MD5":
+            return hashlib.md5(data).digest()
+        case "XXHASH64":
+            return checksums.XXHash.compute_xxhash64(data)
+        case "XXHASH3":
+            return checksums.XXHash.compute_xxhash3_64(data)
+        case "XXHASH128":
+            return checksums.XXHash.compute_xxhash3_128(data)
     raise ValueError(algorithm)
 
 

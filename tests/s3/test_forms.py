@@ -12,6 +12,7 @@ import requests
 from harness import policies
 from harness.administration import make_subject
 from harness.auditing import eventually, export
+from harness.checksums import ALGORITHMS, checksum
 from harness.clients import s3_client
 from harness.content import MIB, content
 
@@ -62,6 +63,18 @@ def test_a_form_stores_its_file(server, s3, bucket, version):
     assert read["Metadata"] == {"of": "a form"}
     tags = s3.get_object_tagging(Bucket=bucket, Key="in/a file.txt")["TagSet"]
     assert tags == [{"Key": "k", "Value": "v + w"}]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_form_is_compared_with_its_checksum(server, s3, bucket, algorithm):
+    header = f"x-amz-checksum-{algorithm.lower()}"
+    right, wrong = (checksum(algorithm, body) for body in (b"content", b"other"))
+    refused = send(server, sign(s3, bucket, fields={header: wrong}))
+    assert code(refused) == (400, "BadDigest"), refused.text
+    stored = send(server, sign(s3, bucket, fields={header: right}))
+    assert (stored.status_code, stored.headers[header]) == (204, right)
+    head = s3.head_object(Bucket=bucket, Key="in/a file.txt", ChecksumMode="ENABLED")
+    assert head[f"Checksum{algorithm}"] == right
 
 
 def test_what_a_page_is_told(server, s3, bucket):

@@ -3,6 +3,10 @@
 
 pub(crate) mod algorithms;
 
+pub(crate) mod elements;
+
+pub(crate) mod fields;
+
 pub(crate) mod headers;
 
 pub(crate) mod expected;

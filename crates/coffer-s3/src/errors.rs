@@ -12,7 +12,9 @@ mod sharing;
 
 use std::borrow::Cow;
 
-use coffer_vault::{AdministrationError, BackupError, SubjectLimit, VaultError, files_run_out};
+use coffer_vault::{
+    AdministrationError, BackupError, ChecksumError, SubjectLimit, VaultError, files_run_out,
+};
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
@@ -162,6 +164,10 @@ fn from_writing(error: VaultError) -> S3Error {
             "Your proposed upload exceeds the maximum allowed size of {limit_bytes} bytes"
         ),
         VaultError::Invalid { what } => s3_error!(InvalidRequest, "{what}"),
+        VaultError::Checksum(error @ ChecksumError::OtherOfPart { .. }) => {
+            s3_error!(BadDigest, "{error}")
+        }
+        VaultError::Checksum(error) => s3_error!(InvalidRequest, "{error}"),
         VaultError::BadDigest { what } => s3_error!(
             BadDigest,
             "The {what} you specified did not match the calculated checksum."

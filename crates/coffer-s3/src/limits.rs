@@ -6,7 +6,7 @@ use std::time::Duration;
 /// characters, each escaped in ten bytes at most.
 pub const XML_BODY_MAX_BYTES: usize = 256 << 10;
 
-/// Bytes of the XML that completes an upload: 10,000 parts with five checksums each, 370 bytes.
+/// Bytes of the XML that completes an upload: 10,000 parts with a checksum each, 370 bytes.
 pub const PARTS_BODY_MAX_BYTES: usize = 4 << 20;
 
 /// Bytes of the XML that names what is to be deleted: 1,000 names of 1,024 bytes, each of which XML

@@ -1,12 +1,15 @@
 //! Digests of bytes as they pass: hashing, not encryption, decides what an upload costs, so only
 //! what the client asked for is formed, and CRC-64/NVME where it asked for nothing.
 
+use std::hash::Hasher as _;
+
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use coffer_store::record::{Checksum, ChecksumAlgorithm, ChecksumKind};
 use crc_fast::CrcAlgorithm;
 use md5::{Digest as _, Md5};
+use twox_hash::{XxHash3_64, XxHash3_128, XxHash64};
 
 /// Which digests to form while the bytes pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +26,7 @@ pub struct DigestPlan {
 pub struct Digests {
     /// The checksum that was planned or chosen by the vault, over all bytes.
     pub checksum: Option<Checksum>,
-    /// MD5.
+    /// MD5, where it was planned or is the checksum.
     pub md5: Option<[u8; 16]>,
 }
 
@@ -32,23 +35,31 @@ enum Summer {
         digest: Box<crc_fast::Digest>,
         width_bytes: usize,
     },
-    Sha(digest::Context),
+    Sha(Box<digest::Context>),
+    Md5(Box<Md5>),
+    Xxhash64(Box<XxHash64>),
+    Xxhash3(Box<XxHash3_64>),
+    Xxhash128(Box<XxHash3_128>),
 }
 
 impl Summer {
     fn new(algorithm: ChecksumAlgorithm) -> Self {
+        let sha = |sha| Self::Sha(Box::new(digest::Context::new(sha)));
+        let crc = |crc| Self::Crc {
+            digest: Box::new(crc_fast::Digest::new(crc)),
+            width_bytes: width_bytes(crc),
+        };
         match algorithm {
-            ChecksumAlgorithm::Sha1 => {
-                Self::Sha(digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY))
-            }
-            ChecksumAlgorithm::Sha256 => Self::Sha(digest::Context::new(&digest::SHA256)),
-            crc => {
-                let (crc, width_bytes) = crc_algorithm(crc).expect("all but the SHAs are CRCs");
-                Self::Crc {
-                    digest: Box::new(crc_fast::Digest::new(crc)),
-                    width_bytes,
-                }
-            }
+            ChecksumAlgorithm::Crc32 => crc(CrcAlgorithm::Crc32IsoHdlc),
+            ChecksumAlgorithm::Crc32c => crc(CrcAlgorithm::Crc32Iscsi),
+            ChecksumAlgorithm::Crc64nvme => crc(CrcAlgorithm::Crc64Nvme),
+            ChecksumAlgorithm::Sha1 => sha(&digest::SHA1_FOR_LEGACY_USE_ONLY),
+            ChecksumAlgorithm::Sha256 => sha(&digest::SHA256),
+            ChecksumAlgorithm::Sha512 => sha(&digest::SHA512),
+            ChecksumAlgorithm::Md5 => Self::Md5(Box::default()),
+            ChecksumAlgorithm::Xxhash64 => Self::Xxhash64(Box::new(XxHash64::with_seed(0))),
+            ChecksumAlgorithm::Xxhash3 => Self::Xxhash3(Box::new(XxHash3_64::new())),
+            ChecksumAlgorithm::Xxhash128 => Self::Xxhash128(Box::new(XxHash3_128::new())),
         }
     }
 
@@ -56,6 +67,10 @@ impl Summer {
         match self {
             Self::Crc { digest, .. } => digest.update(bytes),
             Self::Sha(context) => context.update(bytes),
+            Self::Md5(md5) => md5.update(bytes),
+            Self::Xxhash64(hasher) => hasher.write(bytes),
+            Self::Xxhash3(hasher) => hasher.write(bytes),
+            Self::Xxhash128(hasher) => hasher.write(bytes),
         }
     }
 
@@ -66,37 +81,51 @@ impl Summer {
                 width_bytes,
             } => digest.finalize().to_be_bytes()[8 - width_bytes..].to_vec(),
             Self::Sha(context) => context.finish().as_ref().to_vec(),
+            Self::Md5(md5) => md5.finalize().to_vec(),
+            Self::Xxhash64(hasher) => hasher.finish().to_be_bytes().to_vec(),
+            Self::Xxhash3(hasher) => hasher.finish().to_be_bytes().to_vec(),
+            Self::Xxhash128(hasher) => hasher.finish_128().to_be_bytes().to_vec(),
         }
     }
 }
 
-/// The CRC of an algorithm and its width; none for the SHAs, which can't be combined.
-fn crc_algorithm(algorithm: ChecksumAlgorithm) -> Option<(CrcAlgorithm, usize)> {
+/// The CRC of an algorithm; none for the others, which can't be combined.
+fn crc_algorithm(algorithm: ChecksumAlgorithm) -> Option<CrcAlgorithm> {
     match algorithm {
-        ChecksumAlgorithm::Crc32 => Some((CrcAlgorithm::Crc32IsoHdlc, 4)),
-        ChecksumAlgorithm::Crc32c => Some((CrcAlgorithm::Crc32Iscsi, 4)),
-        ChecksumAlgorithm::Crc64nvme => Some((CrcAlgorithm::Crc64Nvme, 8)),
-        ChecksumAlgorithm::Sha1 | ChecksumAlgorithm::Sha256 => None,
+        ChecksumAlgorithm::Crc32 => Some(CrcAlgorithm::Crc32IsoHdlc),
+        ChecksumAlgorithm::Crc32c => Some(CrcAlgorithm::Crc32Iscsi),
+        ChecksumAlgorithm::Crc64nvme => Some(CrcAlgorithm::Crc64Nvme),
+        _ => None,
+    }
+}
+
+fn width_bytes(crc: CrcAlgorithm) -> usize {
+    match crc {
+        CrcAlgorithm::Crc64Nvme => 8,
+        _ => 4,
     }
 }
 
 /// Forms the planned digests over bytes in order.
-pub(crate) struct Digester {
+pub struct Digester {
     checksum: Option<(ChecksumAlgorithm, Summer)>,
     md5: Option<Md5>,
 }
 
 impl Digester {
-    pub(crate) fn new(plan: DigestPlan) -> Self {
+    /// Of no bytes yet. An MD5 that is the checksum is formed once.
+    pub fn new(plan: DigestPlan) -> Self {
+        let is_md5 = plan.checksum == Some(ChecksumAlgorithm::Md5);
         Self {
             checksum: plan
                 .checksum
                 .map(|algorithm| (algorithm, Summer::new(algorithm))),
-            md5: plan.md5.then(Md5::new),
+            md5: (plan.md5 && !is_md5).then(Md5::new),
         }
     }
 
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    /// Takes more bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
         if let Some((_, summer)) = &mut self.checksum {
             summer.update(bytes);
         }
@@ -105,15 +134,21 @@ impl Digester {
         }
     }
 
-    pub(crate) fn finish(self) -> Digests {
-        Digests {
-            checksum: self.checksum.map(|(algorithm, summer)| Checksum {
+    /// The digests of all bytes that were taken.
+    pub fn finish(self) -> Digests {
+        let mut md5 = self.md5.map(|md5| md5.finalize().into());
+        let checksum = self.checksum.map(|(algorithm, summer)| {
+            let sum = summer.finish();
+            if algorithm == ChecksumAlgorithm::Md5 {
+                md5 = sum.as_slice().try_into().ok();
+            }
+            Checksum {
                 algorithm,
                 kind: ChecksumKind::FullObject,
-                value: BASE64.encode(summer.finish()),
-            }),
-            md5: self.md5.map(|md5| md5.finalize().into()),
-        }
+                value: BASE64.encode(sum),
+            }
+        });
+        Digests { checksum, md5 }
     }
 }
 
@@ -132,7 +167,8 @@ pub(crate) fn combine<'a>(
 ) -> Option<Checksum> {
     let value = match kind {
         ChecksumKind::FullObject => {
-            let (crc, width_bytes) = crc_algorithm(algorithm)?;
+            let crc = crc_algorithm(algorithm)?;
+            let width_bytes = width_bytes(crc);
             let mut sum = crc_fast::Digest::new(crc).finalize();
             for part in parts {
                 let bytes = BASE64.decode(part.value).ok()?;
@@ -165,8 +201,9 @@ pub(crate) fn combine<'a>(
 mod tests {
     use super::*;
 
-    const ALGORITHMS: [(ChecksumAlgorithm, &str); 5] = [
-        // Check values of "123456789": the CRC catalogue's, and those of sha1sum and sha256sum.
+    const ALGORITHMS: [(ChecksumAlgorithm, &str); 10] = [
+        // Check values of "123456789": the CRC catalogue's, and those of sha1sum, sha256sum,
+        // sha512sum, md5sum and xxhsum.
         (ChecksumAlgorithm::Crc32, "cbf43926"),
         (ChecksumAlgorithm::Crc32c, "e3069283"),
         (ChecksumAlgorithm::Crc64nvme, "ae8b14860a799888"),
@@ -177,6 +214,18 @@ mod tests {
         (
             ChecksumAlgorithm::Sha256,
             "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225",
+        ),
+        (
+            ChecksumAlgorithm::Sha512,
+            "d9e6762dd1c8eaf6d61b3c6192fc408d4d6d5f1176d0c29169bc24e71c3f274a\
+             d27fcd5811b313d681f7e55ec02d73d499c95455b6b5bb503acf574fba8ffe85",
+        ),
+        (ChecksumAlgorithm::Md5, "25f9e794323b453885f5181f1b624d0b"),
+        (ChecksumAlgorithm::Xxhash64, "8cb841db40e6ae83"),
+        (ChecksumAlgorithm::Xxhash3, "72dcb18b67a17dff"),
+        (
+            ChecksumAlgorithm::Xxhash128,
+            "33119477ede5dcd5e9716427681d5860",
         ),
     ];
 
@@ -205,13 +254,18 @@ mod tests {
 
     #[test]
     fn md5_is_the_published_one() {
-        let mut digester = Digester::new(DigestPlan {
-            md5: true,
-            ..DigestPlan::default()
-        });
-        digester.update(b"abc");
-        let md5 = digester.finish().md5.unwrap();
-        assert_eq!(hex(&md5), "900150983cd24fb0d6963f7d28e17f72"); // RFC 1321, appendix A.5
+        let of = |checksum, md5| {
+            let mut digester = Digester::new(DigestPlan { checksum, md5 });
+            digester.update(b"abc");
+            digester.finish().md5
+        };
+        // RFC 1321, appendix A.5
+        let expected = Some("900150983cd24fb0d6963f7d28e17f72".to_owned());
+        let found = |checksum, md5| of(checksum, md5).map(|md5| hex(&md5));
+        assert_eq!(found(None, true), expected);
+        assert_eq!(found(Some(ChecksumAlgorithm::Md5), true), expected);
+        assert_eq!(found(Some(ChecksumAlgorithm::Md5), false), expected);
+        assert_eq!(found(Some(ChecksumAlgorithm::Sha1), false), None);
     }
 
     #[test]
@@ -258,7 +312,9 @@ mod tests {
     }
 
     #[test]
-    fn a_full_object_sha_of_parts_is_not_to_be_had() {
-        assert!(combine(ChecksumAlgorithm::Sha1, ChecksumKind::FullObject, []).is_none());
+    fn a_full_object_checksum_of_parts_is_of_crcs_alone() {
+        for (algorithm, _) in &ALGORITHMS[3..] {
+            assert!(combine(*algorithm, ChecksumKind::FullObject, []).is_none());
+        }
     }
 }

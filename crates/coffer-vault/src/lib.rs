@@ -107,10 +107,11 @@ pub use crate::buckets::{
 pub use crate::copies::{CarriedStatus, CopyState, CopyStatus, SyncStatus};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
-pub use crate::digest::{DigestPlan, Digests};
+pub use crate::digest::{DigestPlan, Digester, Digests};
 pub use crate::error::{
-    AdministrationError, BackupError, BodyError, CopyError, CustomerKeyError, EraseLocked, Result,
-    Rollback, RollbackOf, SharingError, SubjectLimit, VaultError, files_run_out,
+    AdministrationError, BackupError, BodyError, ChecksumError, CopyError, CustomerKeyError,
+    EraseLocked, Result, Rollback, RollbackOf, SharingError, SubjectLimit, VaultError,
+    files_run_out,
 };
 pub use crate::fence::{
     FencedBy, PromotedStandby, StandbyLink, StandbyProblem, StandbyState, StandbyStatus,

@@ -143,7 +143,7 @@ impl Migration {
         if let Some(tagged) = tagged.filter(|tagged| tagged.len() == 16) {
             let md5 = block_in_place(|| checksum(Algorithm::Md5, &whole));
             if md5.value == tagged {
-                headers.push((Algorithm::Md5.header().to_owned(), md5.text()));
+                headers.push(("content-md5".to_owned(), md5.text()));
             }
         }
         let request = name.request(Method::PUT).headers(&headers);
@@ -307,7 +307,7 @@ impl Migration {
             (ALGORITHM.header().to_owned(), sum.text())
         } else {
             let md5 = block_in_place(|| checksum(Algorithm::Md5, &piece)).value;
-            (Algorithm::Md5.header().to_owned(), BASE64.encode(md5))
+            ("content-md5".to_owned(), BASE64.encode(md5))
         };
         let part = (upload.begun.upload_id.as_str(), number);
         let sent = Some(self.sent());

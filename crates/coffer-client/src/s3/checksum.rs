@@ -1,6 +1,7 @@
 //! Checksums as S3 tells them: in Base64, of a whole object or of its parts' checksums.
 
 use std::fmt;
+use std::hash::Hasher as _;
 
 use aws_lc_rs::digest;
 use base64::Engine as _;
@@ -8,6 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use crc_fast::{CrcAlgorithm, checksum_combine};
 use http::HeaderMap;
 use md5::Digest as _;
+use twox_hash::{XxHash3_64, XxHash3_128, XxHash64};
 
 /// How a checksum is formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,17 +24,30 @@ pub enum Algorithm {
     Sha1,
     /// SHA-256.
     Sha256,
+    /// SHA-512.
+    Sha512,
+    /// XXH64.
+    Xxhash64,
+    /// XXH3 of 64 bits.
+    Xxhash3,
+    /// XXH3 of 128 bits.
+    Xxhash128,
     /// MD5, which ETags are with many servers.
     Md5,
 }
 
 /// Those that a server may tell in a header of its own.
-pub(super) const TOLD: [Algorithm; 5] = [
+pub(super) const TOLD: [Algorithm; 10] = [
     Algorithm::Crc64Nvme,
     Algorithm::Crc32c,
     Algorithm::Crc32,
     Algorithm::Sha256,
     Algorithm::Sha1,
+    Algorithm::Sha512,
+    Algorithm::Xxhash128,
+    Algorithm::Xxhash3,
+    Algorithm::Xxhash64,
+    Algorithm::Md5,
 ];
 
 impl Algorithm {
@@ -44,6 +59,10 @@ impl Algorithm {
             Self::Crc32c => "CRC32C",
             Self::Sha1 => "SHA1",
             Self::Sha256 => "SHA256",
+            Self::Sha512 => "SHA512",
+            Self::Xxhash64 => "XXHASH64",
+            Self::Xxhash3 => "XXHASH3",
+            Self::Xxhash128 => "XXHASH128",
             Self::Md5 => "MD5",
         }
     }
@@ -56,7 +75,11 @@ impl Algorithm {
             Self::Crc32c => "x-amz-checksum-crc32c",
             Self::Sha1 => "x-amz-checksum-sha1",
             Self::Sha256 => "x-amz-checksum-sha256",
-            Self::Md5 => "content-md5",
+            Self::Sha512 => "x-amz-checksum-sha512",
+            Self::Xxhash64 => "x-amz-checksum-xxhash64",
+            Self::Xxhash3 => "x-amz-checksum-xxhash3",
+            Self::Xxhash128 => "x-amz-checksum-xxhash128",
+            Self::Md5 => "x-amz-checksum-md5",
         }
     }
 
@@ -71,7 +94,7 @@ impl Algorithm {
             Self::Crc64Nvme => Some(CrcAlgorithm::Crc64Nvme),
             Self::Crc32 => Some(CrcAlgorithm::Crc32IsoHdlc),
             Self::Crc32c => Some(CrcAlgorithm::Crc32Iscsi),
-            Self::Sha1 | Self::Sha256 | Self::Md5 => None,
+            _ => None,
         }
     }
 }
@@ -139,23 +162,34 @@ pub(super) fn md5_of_hex(text: &str) -> Option<Vec<u8>> {
 pub enum Running {
     /// A CRC.
     Crc(Box<crc_fast::Digest>, Algorithm),
-    /// SHA-1 or SHA-256.
+    /// SHA-1, SHA-256 or SHA-512.
     Sha(Box<digest::Context>, Algorithm),
     /// MD5.
     Md5(Box<md5::Md5>),
+    /// XXH64.
+    Xxhash64(Box<XxHash64>),
+    /// XXH3 of 64 bits.
+    Xxhash3(Box<XxHash3_64>),
+    /// XXH3 of 128 bits.
+    Xxhash128(Box<XxHash3_128>),
 }
 
 impl Running {
     /// One of nothing yet.
     pub fn new(algorithm: Algorithm) -> Self {
-        match (algorithm, algorithm.crc()) {
-            (_, Some(crc)) => Self::Crc(Box::new(crc_fast::Digest::new(crc)), algorithm),
-            (Algorithm::Sha1, _) => {
-                let context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
-                Self::Sha(Box::new(context), algorithm)
-            }
-            (Algorithm::Md5, _) => Self::Md5(Box::default()),
-            _ => Self::Sha(Box::new(digest::Context::new(&digest::SHA256)), algorithm),
+        let crc = |crc| Self::Crc(Box::new(crc_fast::Digest::new(crc)), algorithm);
+        let sha = |sha| Self::Sha(Box::new(digest::Context::new(sha)), algorithm);
+        match algorithm {
+            Algorithm::Crc64Nvme => crc(CrcAlgorithm::Crc64Nvme),
+            Algorithm::Crc32 => crc(CrcAlgorithm::Crc32IsoHdlc),
+            Algorithm::Crc32c => crc(CrcAlgorithm::Crc32Iscsi),
+            Algorithm::Sha1 => sha(&digest::SHA1_FOR_LEGACY_USE_ONLY),
+            Algorithm::Sha256 => sha(&digest::SHA256),
+            Algorithm::Sha512 => sha(&digest::SHA512),
+            Algorithm::Xxhash64 => Self::Xxhash64(Box::new(XxHash64::with_seed(0))),
+            Algorithm::Xxhash3 => Self::Xxhash3(Box::new(XxHash3_64::new())),
+            Algorithm::Xxhash128 => Self::Xxhash128(Box::new(XxHash3_128::new())),
+            Algorithm::Md5 => Self::Md5(Box::default()),
         }
     }
 
@@ -165,21 +199,25 @@ impl Running {
             Self::Crc(crc, _) => crc.update(bytes),
             Self::Sha(sha, _) => sha.update(bytes),
             Self::Md5(md5) => md5.update(bytes),
+            Self::Xxhash64(hasher) => hasher.write(bytes),
+            Self::Xxhash3(hasher) => hasher.write(bytes),
+            Self::Xxhash128(hasher) => hasher.write(bytes),
         }
     }
 
     /// The checksum of all that was taken.
     pub fn done(self) -> Checksum {
+        let of = |algorithm, value: &[u8]| Checksum {
+            algorithm,
+            value: value.to_vec(),
+        };
         match self {
             Self::Crc(crc, algorithm) => of_crc(algorithm, crc.finalize()),
-            Self::Sha(sha, algorithm) => Checksum {
-                algorithm,
-                value: sha.finish().as_ref().to_vec(),
-            },
-            Self::Md5(md5) => Checksum {
-                algorithm: Algorithm::Md5,
-                value: md5.finalize().to_vec(),
-            },
+            Self::Sha(sha, algorithm) => of(algorithm, sha.finish().as_ref()),
+            Self::Md5(md5) => of(Algorithm::Md5, &md5.finalize()),
+            Self::Xxhash64(hasher) => of(Algorithm::Xxhash64, &hasher.finish().to_be_bytes()),
+            Self::Xxhash3(hasher) => of(Algorithm::Xxhash3, &hasher.finish().to_be_bytes()),
+            Self::Xxhash128(hasher) => of(Algorithm::Xxhash128, &hasher.finish_128().to_be_bytes()),
         }
     }
 }
@@ -227,8 +265,6 @@ fn of_crc(algorithm: Algorithm, sum: u64) -> Checksum {
 mod tests {
     use super::*;
 
-    const ALL: [Algorithm; 6] = [TOLD[0], TOLD[1], TOLD[2], TOLD[3], TOLD[4], Algorithm::Md5];
-
     /// The check values of the catalogue of CRCs, and of the hashes' specifications.
     #[test]
     fn known_values() {
@@ -238,9 +274,14 @@ mod tests {
             "cbf43926",
             "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225",
             "f7c3bc1d808e04732adf679965ccc34ca7ae3441",
+            "d9e6762dd1c8eaf6d61b3c6192fc408d4d6d5f1176d0c29169bc24e71c3f274a\
+             d27fcd5811b313d681f7e55ec02d73d499c95455b6b5bb503acf574fba8ffe85",
+            "33119477ede5dcd5e9716427681d5860",
+            "72dcb18b67a17dff",
+            "8cb841db40e6ae83",
             "25f9e794323b453885f5181f1b624d0b",
         ];
-        for (algorithm, hex) in ALL.into_iter().zip(expected) {
+        for (algorithm, hex) in TOLD.into_iter().zip(expected) {
             let found = checksum(algorithm, b"123456789").value;
             assert_eq!(hex::encode(found), hex, "{algorithm:?}");
         }
@@ -248,7 +289,7 @@ mod tests {
 
     #[test]
     fn pieces_are_put_together() {
-        for algorithm in ALL {
+        for algorithm in TOLD {
             let Some(polynomial) = algorithm.crc() else {
                 assert_eq!(of_pieces(algorithm, []), None);
                 continue;
@@ -274,6 +315,8 @@ mod tests {
         assert_eq!(whole, checksum(Algorithm::Crc32, b"123456789"));
         assert_eq!(whole.to_string(), "CRC32 y/Q5Jg==");
         assert_eq!(told(&[crc, ("x-amz-checksum-type", "COMPOSITE")]), None);
+        let md5 = ("x-amz-checksum-md5", "JfnnlDI7RTiF9RgfG2JNCw==");
+        assert_eq!(told(&[md5]), Some(checksum(Algorithm::Md5, b"123456789")));
         let etag = ("etag", "\"25f9e794323b453885f5181f1b624d0b\"");
         assert_eq!(told(&[etag]), Some(checksum(Algorithm::Md5, b"123456789")));
         let kms = ("x-amz-server-side-encryption", "aws:kms");

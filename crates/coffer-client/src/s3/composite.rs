@@ -18,6 +18,8 @@ pub struct Composite {
     pub value: Vec<u8>,
     /// How many parts there are.
     pub part_count: u32,
+    /// Whether it is an ETag that looks like one.
+    is_etag: bool,
 }
 
 impl Composite {
@@ -30,6 +32,7 @@ impl Composite {
                 algorithm,
                 value: BASE64.decode(value).ok()?,
                 part_count,
+                is_etag: false,
             })
         });
         told.or_else(|| Self::of_etag(headers))
@@ -43,13 +46,14 @@ impl Composite {
             algorithm: Algorithm::Md5,
             value: md5_of_hex(value)?,
             part_count,
+            is_etag: true,
         })
     }
 
     /// Whether it may be something else: it proves what it fits then, and nothing where it does
     /// not.
     pub fn is_likely(&self) -> bool {
-        self.algorithm == Algorithm::Md5
+        self.is_etag
     }
 }
 
@@ -134,6 +138,7 @@ impl RunningComposite {
             algorithm: self.algorithm,
             value: self.whole.done().value,
             part_count: self.part_count,
+            is_etag: false,
         }
     }
 }
@@ -152,6 +157,7 @@ mod tests {
                 algorithm,
                 value: checksum(algorithm, &parts).value,
                 part_count: 4,
+                is_etag: false,
             };
             for step in 1..=9 {
                 let mut running = RunningComposite::new(algorithm, [4, 3, 2, 0]);
@@ -215,6 +221,11 @@ mod tests {
             assert_eq!(told(none), None, "{none:?}");
         }
         let both = [("etag", tag), ("x-amz-checksum-crc32", "y/Q5Jg==-3")];
+        assert!(!told(&both).unwrap().is_likely());
+        let both = [
+            ("etag", tag),
+            ("x-amz-checksum-md5", "0xZAjBWepwGrlUiUvTqSwg==-2"),
+        ];
         assert!(!told(&both).unwrap().is_likely());
         // The MD5 of the MD5s of "ab" and "c", as S3 makes it.
         let mut running = RunningComposite::new(Algorithm::Md5, [2, 1]);

@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
 use crate::around_s3s::answer_xml::Written;
+use crate::checksums::fields::{uncover_elements, uncover_header};
 use crate::request::context::RequestContext;
 use crate::signature::requirements::REGION;
 
@@ -66,6 +67,7 @@ pub(crate) fn complete(response: &mut HttpResponse, context: &RequestContext) ->
     if let Some(StatusInstead(status)) = response.extensions().get().copied() {
         *response.status_mut() = status;
     }
+    uncover_header(response.headers_mut());
     let mut code = None;
     if let Some(Written(body)) = response.extensions_mut().remove() {
         *response.body_mut() = Body::from(body);
@@ -78,16 +80,10 @@ pub(crate) fn complete(response: &mut HttpResponse, context: &RequestContext) ->
         .is_some_and(|kind| kind == "application/xml")
         && let Some(body) = response.body().bytes()
     {
-        if !response.status().is_success() {
+        if response.status().is_success() {
+            complete_document(response, body);
+        } else {
             code = complete_error(response, context, body);
-        } else if let Some(BeforeEnd { end, xml }) = response.extensions().get() {
-            let text = String::from_utf8_lossy(&body);
-            let whole = text.replacen(end, &format!("{xml}{end}"), 1);
-            *response.body_mut() = Body::from(whole);
-        } else if response.extensions().get::<BareEtag>().is_some() {
-            *response.body_mut() = Body::from(bare_etag(&body));
-        } else if let Some(escaped) = escape_controls(&body) {
-            *response.body_mut() = Body::from(escaped);
         }
     }
     let headers = response.headers_mut();
@@ -103,6 +99,24 @@ pub(crate) fn complete(response: &mut HttpResponse, context: &RequestContext) ->
         headers.insert(HOST_ID, id);
     }
     code
+}
+
+/// Has a document say what s3s could not write.
+fn complete_document(response: &mut HttpResponse, body: Bytes) {
+    let mut body = body;
+    if let Some(uncovered) = uncover_elements(&body) {
+        body = Bytes::from(uncovered);
+        *response.body_mut() = Body::from(body.clone());
+    }
+    if let Some(BeforeEnd { end, xml }) = response.extensions().get() {
+        let text = String::from_utf8_lossy(&body);
+        let whole = text.replacen(end, &format!("{xml}{end}"), 1);
+        *response.body_mut() = Body::from(whole);
+    } else if response.extensions().get::<BareEtag>().is_some() {
+        *response.body_mut() = Body::from(bare_etag(&body));
+    } else if let Some(escaped) = escape_controls(&body) {
+        *response.body_mut() = Body::from(escaped);
+    }
 }
 
 /// Adds ids, and a message where there is none, to an error; gives its code.

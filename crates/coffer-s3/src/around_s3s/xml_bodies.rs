@@ -1,6 +1,7 @@
 //! XML bodies on their way to s3s: read whole, within their limits, and written anew in the little
 //! XML that s3s reads as it is meant.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use http_body::Body as _;
 use s3s::{Body, S3Result, s3_error};
 
 use crate::around_s3s::xml::{XmlFault, canonical};
+use crate::checksums::elements::without_unknown;
 use crate::http::hosts::Domains;
 use crate::http::percent::form_pairs;
 use crate::request::caller::fault_error;
@@ -111,7 +113,11 @@ impl XmlBodies {
         let taken = reservation.take(text.len());
         taken.map_err(|fault| fault_error(fault.into()))?;
         head.headers.remove(TRANSFER_ENCODING);
-        let for_s3s = without(&text, BLOCKED_TYPES);
+        let for_s3s = if is_completion(head) {
+            without_unknown_sums(&text)
+        } else {
+            without(&text, BLOCKED_TYPES)
+        };
         head.headers.insert(CONTENT_LENGTH, for_s3s.len().into());
         head.extensions.insert(Arc::new(CanonicalXml {
             text,
@@ -133,6 +139,19 @@ fn without(text: &Bytes, name: &str) -> Bytes {
         (Some(from), Some(to)) if from < to => {
             Bytes::from([&text[..from], &text[to + end.len()..]].concat())
         }
+        _ => text.clone(),
+    }
+}
+
+/// Whether a request completes an upload.
+fn is_completion(head: &Parts) -> bool {
+    let pairs = form_pairs(head.uri.query().unwrap_or("")).unwrap_or_default();
+    head.method == Method::POST && pairs.iter().any(|(name, _)| name == "uploadId")
+}
+
+fn without_unknown_sums(text: &Bytes) -> Bytes {
+    match std::str::from_utf8(text).map(without_unknown) {
+        Ok(Cow::Owned(left)) => Bytes::from(left),
         _ => text.clone(),
     }
 }

@@ -3,50 +3,48 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind};
-use s3s::checksum::ChecksumHasher;
-use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Sha1, Sha256};
+use coffer_vault::{DigestPlan, Digester};
 use s3s::dto::ChecksumType;
 use s3s::{S3Result, s3_error};
 
 /// An algorithm as S3 writes it.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Algorithm {
     pub(crate) algorithm: ChecksumAlgorithm,
     pub(crate) name: &'static str,
     pub(crate) header: &'static str,
+    pub(crate) element: &'static str,
+    /// Whether types of s3s have a field for it.
+    pub(crate) is_known_to_s3s: bool,
     value_bytes: usize,
 }
 
-pub(crate) const ALGORITHMS: [Algorithm; 5] = [
-    Algorithm {
-        algorithm: ChecksumAlgorithm::Crc32,
-        name: "CRC32",
-        header: "x-amz-checksum-crc32",
-        value_bytes: 4,
-    },
-    Algorithm {
-        algorithm: ChecksumAlgorithm::Crc32c,
-        name: "CRC32C",
-        header: "x-amz-checksum-crc32c",
-        value_bytes: 4,
-    },
-    Algorithm {
-        algorithm: ChecksumAlgorithm::Crc64nvme,
-        name: "CRC64NVME",
-        header: "x-amz-checksum-crc64nvme",
-        value_bytes: 8,
-    },
-    Algorithm {
-        algorithm: ChecksumAlgorithm::Sha1,
-        name: "SHA1",
-        header: "x-amz-checksum-sha1",
-        value_bytes: 20,
-    },
-    Algorithm {
-        algorithm: ChecksumAlgorithm::Sha256,
-        name: "SHA256",
-        header: "x-amz-checksum-sha256",
-        value_bytes: 32,
-    },
+/// A row of the table: what S3 writes in small letters, in capitals, and in elements.
+macro_rules! algorithm {
+    ($algorithm:ident $name:literal $word:literal $bytes:literal $is_known:literal) => {
+        Algorithm {
+            algorithm: ChecksumAlgorithm::$algorithm,
+            name: $name,
+            header: concat!("x-amz-checksum-", $word),
+            element: concat!("Checksum", $name),
+            is_known_to_s3s: $is_known,
+            value_bytes: $bytes,
+        }
+    };
+}
+
+/// In the order of their names, which is that of S3's messages.
+pub(crate) const ALGORITHMS: [Algorithm; 10] = [
+    algorithm!(Crc32 "CRC32" "crc32" 4 true),
+    algorithm!(Crc32c "CRC32C" "crc32c" 4 true),
+    algorithm!(Crc64nvme "CRC64NVME" "crc64nvme" 8 true),
+    algorithm!(Md5 "MD5" "md5" 16 false),
+    algorithm!(Sha1 "SHA1" "sha1" 20 true),
+    algorithm!(Sha256 "SHA256" "sha256" 32 true),
+    algorithm!(Sha512 "SHA512" "sha512" 64 false),
+    algorithm!(Xxhash128 "XXHASH128" "xxhash128" 16 false),
+    algorithm!(Xxhash3 "XXHASH3" "xxhash3" 8 false),
+    algorithm!(Xxhash64 "XXHASH64" "xxhash64" 8 false),
 ];
 
 pub(crate) fn row(algorithm: ChecksumAlgorithm) -> &'static Algorithm {
@@ -54,6 +52,11 @@ pub(crate) fn row(algorithm: ChecksumAlgorithm) -> &'static Algorithm {
         .iter()
         .find(|row| row.algorithm == algorithm)
         .expect("the table has them all")
+}
+
+/// The row of an algorithm by its name in small letters.
+pub(crate) fn by_word(word: &str) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().find(|row| row.algorithm.word() == word)
 }
 
 /// S3's name of an algorithm.
@@ -70,7 +73,8 @@ pub(crate) fn by_name(name: &str) -> S3Result<ChecksumAlgorithm> {
         s3_error!(
             InvalidRequest,
             "Checksum algorithm provided is unsupported. Please try again with any of the valid \
-             types: [CRC32, CRC32C, CRC64NVME, SHA1, SHA256]"
+             types: [CRC32, CRC32C, CRC64NVME, MD5, SHA1, SHA256, SHA512, XXHASH128, XXHASH3, \
+             XXHASH64]"
         )
     })
 }
@@ -83,47 +87,12 @@ pub(crate) fn kind(kind: ChecksumKind) -> ChecksumType {
     })
 }
 
-/// Puts a checksum into the field that an output has for its algorithm.
-macro_rules! set_checksum {
-    ($output:expr, $checksum:expr) => {
-        if let Some(checksum) = $checksum {
-            let field = match checksum.algorithm {
-                coffer_vault::record::ChecksumAlgorithm::Crc32 => &mut $output.checksum_crc32,
-                coffer_vault::record::ChecksumAlgorithm::Crc32c => &mut $output.checksum_crc32c,
-                coffer_vault::record::ChecksumAlgorithm::Crc64nvme => {
-                    &mut $output.checksum_crc64nvme
-                }
-                coffer_vault::record::ChecksumAlgorithm::Sha1 => &mut $output.checksum_sha1,
-                coffer_vault::record::ChecksumAlgorithm::Sha256 => &mut $output.checksum_sha256,
-            };
-            *field = Some(checksum.value.clone());
-        }
-    };
-}
-pub(crate) use set_checksum;
-
 /// Computes one algorithm where the vault computes another.
-pub(crate) fn hasher(algorithm: ChecksumAlgorithm) -> ChecksumHasher {
-    let mut hasher = ChecksumHasher::default();
-    match algorithm {
-        ChecksumAlgorithm::Crc32 => hasher.crc32 = Some(Crc32::new()),
-        ChecksumAlgorithm::Crc32c => hasher.crc32c = Some(Crc32c::new()),
-        ChecksumAlgorithm::Crc64nvme => hasher.crc64nvme = Some(Crc64Nvme::new()),
-        ChecksumAlgorithm::Sha1 => hasher.sha1 = Some(Sha1::new()),
-        ChecksumAlgorithm::Sha256 => hasher.sha256 = Some(Sha256::new()),
-    }
-    hasher
-}
-
-/// The value of a hasher of one algorithm.
-pub(crate) fn value(hasher: ChecksumHasher) -> String {
-    let sums = hasher.finalize();
-    sums.checksum_crc32
-        .or(sums.checksum_crc32c)
-        .or(sums.checksum_crc64nvme)
-        .or(sums.checksum_sha1)
-        .or(sums.checksum_sha256)
-        .unwrap_or_default()
+pub(crate) fn digester(algorithm: ChecksumAlgorithm) -> Digester {
+    Digester::new(DigestPlan {
+        checksum: Some(algorithm),
+        md5: false,
+    })
 }
 
 /// Whether a text is Base64 of as many bytes as the algorithm has; `-PARTS` may follow.
@@ -154,9 +123,14 @@ mod tests {
         for row in &ALGORITHMS {
             assert_eq!(by_name(&row.name.to_lowercase()).unwrap(), row.algorithm);
             assert_eq!(name(row.algorithm), row.name);
-            let mut hasher = hasher(row.algorithm);
-            hasher.update(b"x");
-            assert!(is_value(row.algorithm, &value(hasher)));
+            let word = row.name.to_lowercase();
+            assert_eq!(row.algorithm.word(), word);
+            assert_eq!(row.header, format!("x-amz-checksum-{word}"));
+            assert_eq!(by_word(&word), Some(row));
+            let mut digester = digester(row.algorithm);
+            digester.update(b"x");
+            let found = digester.finish().checksum.unwrap();
+            assert!(is_value(row.algorithm, &found.value));
         }
         assert!(by_name("MD4").is_err());
     }

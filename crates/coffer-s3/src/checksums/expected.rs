@@ -1,12 +1,11 @@
 //! Checksums that clients send along, in headers and trailers, and get back.
 
 use coffer_vault::record::{Checksum, ChecksumAlgorithm, ChecksumKind};
-use coffer_vault::{CheckDigests, DigestPlan, VaultError};
+use coffer_vault::{CheckDigests, DigestPlan, Digester, VaultError};
 use http::{HeaderMap, HeaderValue};
-use s3s::crypto::{Checksum as _, Md5};
 use s3s::{S3Result, s3_error};
 
-use crate::checksums::algorithms::{by_name, hasher, is_value, name, row, value};
+use crate::checksums::algorithms::{by_name, is_value, name, row};
 use crate::checksums::headers::{content_md5, header_value, too_many, trailer_name};
 
 /// A checksum that the client says its bytes have.
@@ -150,15 +149,11 @@ impl ExpectedDigests {
 
     /// Compares with a body that is in memory.
     pub(crate) fn compare_whole(&self, body: &[u8]) -> Result<(), VaultError> {
-        let md5 = self.md5.map(|_| {
-            let mut md5 = Md5::new();
-            md5.update(body);
-            md5.finalize()
-        });
-        self.compare(&NoTrailers, md5, |algorithm| {
-            let mut hasher = hasher(algorithm);
-            hasher.update(body);
-            Some(value(hasher))
+        let mut digester = Digester::new(self.plan());
+        digester.update(body);
+        let digests = digester.finish();
+        self.compare(&NoTrailers, digests.md5, |_| {
+            digests.checksum.map(|checksum| checksum.value)
         })
     }
 
@@ -287,6 +282,10 @@ mod tests {
         assert_eq!(expected(&[("x-amz-checksum-crc32", "AAAA")]), invalid);
         assert_eq!(expected(&[("x-amz-checksum-crc32", "!")]), invalid);
         assert_eq!(expected(&[("x-amz-checksum-xxhash64", "AAAA")]), invalid);
+        assert_eq!(
+            expected(&[("x-amz-checksum-xxhash32", "AAAAAA==")]),
+            invalid
+        );
         assert_eq!(
             expected(&[("x-amz-trailer", "x-amz-checksum-md4")]),
             invalid

@@ -19,6 +19,7 @@ use time::OffsetDateTime;
 
 use crate::around_s3s::xml::canonical;
 use crate::checksums::expected::{ExpectedDigests, NoTrailers};
+use crate::checksums::fields::in_headers;
 use crate::forms::fields::{Fields, Form};
 use crate::forms::policy::{LengthRange, Policy};
 use crate::http::percent;
@@ -62,6 +63,9 @@ pub(crate) async fn upload(
     let mut answer = answer(&fields, target, &name, &stored.etag)?;
     let told = Told::of(&stored.encryption, &stored.level);
     answer.headers_mut().extend(told.headers());
+    if let Some(checksum) = &stored.checksum {
+        answer.headers_mut().extend(in_headers(checksum));
+    }
     let brought = customer_key::of_object(&fields.headers()?)?;
     let told = brought.iter().flat_map(Brought::headers);
     answer.headers_mut().extend(told);

@@ -8,7 +8,8 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
-use crate::checksums::algorithms::{by_name, kind, set_checksum};
+use crate::checksums::algorithms::{by_name, kind};
+use crate::checksums::fields::set_checksum;
 use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::lifecycle::told as told_of_rules;

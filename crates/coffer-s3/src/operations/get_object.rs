@@ -20,7 +20,8 @@ use s3s::stream::{ByteStream, RemainingLength};
 use s3s::{Body, S3Error, S3Request, S3Response, S3Result, StdError, s3_error};
 
 use crate::around_s3s::finish_response::StatusInstead;
-use crate::checksums::algorithms::{kind, set_checksum};
+use crate::checksums::algorithms::kind;
+use crate::checksums::fields::set_checksum;
 use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::http::percent::form_pairs;
@@ -304,19 +305,20 @@ pub(crate) async fn head_object(
     Ok(response)
 }
 
-/// The checksum of the whole goes with the whole only: clients compare it with what they get.
+/// The checksum of the whole goes with the whole only, that of a part with the part: clients
+/// compare it with what they get.
 fn told_checksum(
     info: &ObjectInfo,
     range: RangeRequest,
     mode: Option<ChecksumMode>,
 ) -> Option<&Checksum> {
     let wanted = mode.is_some_and(|mode| mode.as_str().eq_ignore_ascii_case("ENABLED"));
-    let is_whole = range == RangeRequest::All;
-    info.head
-        .details
-        .checksum
-        .as_ref()
-        .filter(|_| wanted && is_whole)
+    let told = match range {
+        RangeRequest::All => info.head.details.checksum.as_ref(),
+        RangeRequest::Part(_) => info.part_checksum.as_ref(),
+        _ => None,
+    };
+    told.filter(|_| wanted)
 }
 
 /// `Content-Range`, where a part of the object was asked for. An empty object has no range.

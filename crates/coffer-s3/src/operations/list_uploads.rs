@@ -8,7 +8,8 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
-use crate::checksums::algorithms::{kind, name as algorithm_name, set_checksum};
+use crate::checksums::algorithms::{kind, name as algorithm_name};
+use crate::checksums::fields::set_checksum;
 use crate::http::dates::timestamp;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::LIST_MAX;

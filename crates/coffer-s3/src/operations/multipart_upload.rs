@@ -1,5 +1,7 @@
 //! Multipart uploads: begun, filled, completed, aborted.
 
+use std::sync::Arc;
+
 use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind};
 use coffer_vault::{CompleteUpload, CompletedPart, NewUpload, Vault, VaultError};
 use http::{HeaderMap, header};
@@ -9,7 +11,10 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
-use crate::checksums::algorithms::{by_name, kind, name as algorithm_name, set_checksum};
+use crate::around_s3s::xml_bodies::CanonicalXml;
+use crate::checksums::algorithms::{by_name, kind, name as algorithm_name};
+use crate::checksums::elements::{PartSum, sums_of_parts};
+use crate::checksums::fields::set_checksum;
 use crate::checksums::headers::header_value;
 use crate::http::conditions;
 use crate::http::percent;
@@ -101,21 +106,22 @@ fn announced(
         };
     };
     let algorithm = by_name(algorithm)?;
-    let is_sha = matches!(
-        algorithm,
-        ChecksumAlgorithm::Sha1 | ChecksumAlgorithm::Sha256
-    );
     let is_crc64 = algorithm == ChecksumAlgorithm::Crc64nvme;
+    let is_crc = is_crc64
+        || matches!(
+            algorithm,
+            ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c
+        );
     let checksum_kind = match asked_kind {
         None if is_crc64 => ChecksumKind::FullObject,
         None => ChecksumKind::Composite,
-        Some(dto::ChecksumType::FULL_OBJECT) if !is_sha => ChecksumKind::FullObject,
+        Some(dto::ChecksumType::FULL_OBJECT) if is_crc => ChecksumKind::FullObject,
         Some(dto::ChecksumType::COMPOSITE) if !is_crc64 => ChecksumKind::Composite,
         Some(asked @ (dto::ChecksumType::FULL_OBJECT | dto::ChecksumType::COMPOSITE)) => {
             return Err(s3_error!(
                 InvalidRequest,
                 "The {asked} checksum type cannot be used with the {} checksum algorithm.",
-                algorithm_name(algorithm)
+                algorithm.word()
             ));
         }
         Some(_) => {
@@ -166,6 +172,12 @@ pub(crate) async fn complete(
         .multipart_upload
         .and_then(|list| list.parts)
         .unwrap_or_default();
+    let document = request.extensions.get::<Arc<CanonicalXml>>();
+    let document = document.and_then(|document| std::str::from_utf8(&document.text).ok());
+    let sums = sums_of_parts(document.unwrap_or(""))?;
+    if sums.len() != named.len() {
+        return Err(s3_error!(MalformedXML));
+    }
     if named.is_empty() {
         return Err(s3_error!(
             MalformedXML,
@@ -173,15 +185,13 @@ pub(crate) async fn complete(
         ));
     }
     let announced = vault.announced_checksum(&caller.subject, &bucket, &name, id, None);
-    let (algorithm, checksum) = match announced.await {
+    let checksum = match announced.await {
         Ok(announced) => whole(announced, input.checksum_type.as_ref(), &headers)?,
         // Perhaps it was completed by this request before: the vault knows.
-        Err(VaultError::NoSuchUpload) => (ChecksumAlgorithm::Crc64nvme, None),
+        Err(VaultError::NoSuchUpload) => None,
         Err(error) => return Err(caller.refused(error)),
     };
-    let parts = named
-        .into_iter()
-        .map(|part| completed_part(part, algorithm));
+    let parts = { named.into_iter().zip(sums) }.map(|(part, sum)| completed_part(part, sum));
     let wanted = conditions::wanted(&precondition, &name);
     let complete = CompleteUpload {
         name,
@@ -215,13 +225,13 @@ pub(crate) async fn complete(
     Ok(S3Response::new(output))
 }
 
-/// The algorithm of the whole object's checksum, and its value as the client has it; both must be
-/// what the upload was begun with.
+/// The whole object's checksum as the client has it, which must be of the algorithm and the kind
+/// that the upload was begun with.
 fn whole(
     announced: Option<(ChecksumAlgorithm, ChecksumKind)>,
     asked_kind: Option<&dto::ChecksumType>,
     headers: &HeaderMap,
-) -> S3Result<(ChecksumAlgorithm, Option<String>)> {
+) -> S3Result<Option<String>> {
     let default = (ChecksumAlgorithm::Crc64nvme, ChecksumKind::FullObject);
     let (algorithm, begun_kind) = announced.unwrap_or(default);
     if asked_kind.is_some_and(|asked| asked.as_str() != kind(begun_kind).as_str()) {
@@ -231,11 +241,13 @@ fn whole(
         ));
     }
     match header_value(headers)? {
-        None => Ok((algorithm, None)),
-        Some((sent, value)) if sent == algorithm => Ok((algorithm, Some(value))),
-        Some(_) => Err(s3_error!(
+        None => Ok(None),
+        Some((sent, value)) if sent == algorithm => Ok(Some(value)),
+        Some((sent, _)) => Err(s3_error!(
             InvalidRequest,
-            "The upload was begun with another checksum algorithm than the one in the headers"
+            "Checksum Type mismatch occurred, expected checksum Type: {}, actual checksum Type: {}",
+            announced.map_or("null", |(algorithm, _)| algorithm.word()),
+            sent.word()
         )),
     }
 }
@@ -249,12 +261,8 @@ fn object_size(header: Option<i64>) -> S3Result<Option<u64>> {
     })
 }
 
-/// A part as the client names it. Its checksum counts when it is by the algorithm of the upload;
-/// another one was compared when the part came, and is not stored.
-fn completed_part(
-    part: dto::CompletedPart,
-    algorithm: ChecksumAlgorithm,
-) -> S3Result<CompletedPart> {
+/// A part as the client names it.
+fn completed_part(part: dto::CompletedPart, checksum: PartSum) -> S3Result<CompletedPart> {
     let number = part
         .part_number
         .ok_or_else(|| s3_error!(MalformedXML, "A part needs a number"))?;
@@ -262,13 +270,6 @@ fn completed_part(
     let etag = part
         .e_tag
         .ok_or_else(|| s3_error!(MalformedXML, "A part needs an entity tag"))?;
-    let checksum = match algorithm {
-        ChecksumAlgorithm::Crc32 => part.checksum_crc32,
-        ChecksumAlgorithm::Crc32c => part.checksum_crc32c,
-        ChecksumAlgorithm::Crc64nvme => part.checksum_crc64nvme,
-        ChecksumAlgorithm::Sha1 => part.checksum_sha1,
-        ChecksumAlgorithm::Sha256 => part.checksum_sha256,
-    };
     Ok(CompletedPart {
         number,
         etag: etag.into_value(),
@@ -296,7 +297,7 @@ mod tests {
 
     #[test]
     fn announced_checksums_keep_the_rules_of_s3() {
-        use ChecksumAlgorithm::{Crc32, Crc64nvme, Sha256};
+        use ChecksumAlgorithm::{Crc32, Crc64nvme, Sha256, Xxhash3};
         use ChecksumKind::{Composite, FullObject};
         let good = [
             (None, None, None),
@@ -308,6 +309,7 @@ mod tests {
             ),
             (Some("CRC64NVME"), None, Some((Crc64nvme, FullObject))),
             (Some("SHA256"), Some("COMPOSITE"), Some((Sha256, Composite))),
+            (Some("xxhash3"), None, Some((Xxhash3, Composite))),
         ];
         for (algorithm, kind, expected) in good {
             assert_eq!(announced(algorithm, kind).unwrap(), expected);
@@ -315,6 +317,8 @@ mod tests {
         let bad = [
             (None, Some("COMPOSITE")),
             (Some("SHA1"), Some("FULL_OBJECT")),
+            (Some("MD5"), Some("FULL_OBJECT")),
+            (Some("XXHASH128"), Some("FULL_OBJECT")),
             (Some("CRC64NVME"), Some("COMPOSITE")),
             (Some("CRC32"), Some("HALF")),
             (Some("MD4"), None),

@@ -1,6 +1,8 @@
 //! `GetObjectAttributes`: what is known of an object, part by part, without its bytes.
 
-use coffer_vault::record::{Checksum, ObjectHead, ObjectName, ObjectPart as StoredPart};
+use coffer_vault::record::{
+    Checksum, ChecksumKind, ObjectHead, ObjectName, ObjectPart as StoredPart,
+};
 use coffer_vault::version::Which;
 use coffer_vault::{BucketName, ObjectParts, Vault, check_customer_key};
 use s3s::dto::{
@@ -10,7 +12,8 @@ use s3s::dto::{
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::finish_response::BareEtag;
-use crate::checksums::algorithms::{kind, set_checksum};
+use crate::checksums::algorithms::kind;
+use crate::checksums::fields::set_checksum;
 use crate::errors::from_vault;
 use crate::http::dates::timestamp;
 use crate::limits::LIST_MAX;
@@ -153,8 +156,8 @@ fn told(checksum: &Checksum) -> s3s::dto::Checksum {
     shown
 }
 
-/// The parts of an object that was uploaded in parts. Each is told where the object has a checksum,
-/// for then each part has one.
+/// The parts of an object that was uploaded in parts. Each is told where the object's checksum is
+/// of theirs, and else, as by S3, how many there are.
 fn object_parts(
     head: &ObjectHead,
     parts: &[StoredPart],
@@ -162,7 +165,8 @@ fn object_parts(
 ) -> Option<GetObjectAttributesParts> {
     let total = i32::try_from(head.part_count).ok();
     let total = total.filter(|count| *count > 0)?;
-    if head.details.checksum.is_none() {
+    let whole = head.details.checksum.as_ref();
+    if whole.is_none_or(|whole| whole.kind == ChecksumKind::FullObject) {
         return Some(GetObjectAttributesParts {
             total_parts_count: Some(total),
             ..Default::default()

@@ -15,8 +15,9 @@ use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 use time::OffsetDateTime;
 
 use crate::around_s3s::xml;
-use crate::checksums::algorithms::{kind, set_checksum};
+use crate::checksums::algorithms::kind;
 use crate::checksums::expected::ExpectedDigests;
+use crate::checksums::fields::set_checksum;
 use crate::errors::{from_vault, no_version, not_implemented};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;

@@ -8,8 +8,8 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
-use crate::checksums::algorithms::set_checksum;
 use crate::checksums::expected::ExpectedDigests;
+use crate::checksums::fields::set_checksum;
 use crate::errors::from_vault;
 use crate::http::dates::timestamp;
 use crate::http::ranges;

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use coffer_vault::record::ChecksumAlgorithm;
-use coffer_vault::{Body, BodyError, Incoming, VaultError};
+use coffer_vault::{Body, BodyError, Digester, Incoming, VaultError};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::{Mutex, MutexGuard};
-use s3s::checksum::ChecksumHasher;
 use s3s::dto::StreamingBlob;
 use s3s::stream::ByteStream;
 use s3s::{S3Result, s3_error};
 
-use crate::checksums::algorithms::{hasher, value};
+use crate::checksums::algorithms::digester;
 use crate::checksums::expected::{ExpectedDigests, NoTrailers, Trailers};
 
 /// A body with its length and the digests that it is to have.
@@ -45,18 +44,21 @@ pub(crate) fn incoming_summed(
     let declared_bytes = Some(declared(body.as_ref(), content_length)?);
     let (for_vault, for_us) = expected.split();
     let digests = for_vault.plan();
-    let sum = Arc::new(Mutex::new(Some(hasher(algorithm))));
+    let sum = Arc::new(Mutex::new(Some(digester(algorithm))));
     let summing = sum.clone();
     let body = stream(body).inspect_ok(move |bytes| {
-        if let Some(hasher) = lock(&summing).as_mut() {
-            hasher.update(bytes);
+        if let Some(digester) = lock(&summing).as_mut() {
+            digester.update(bytes);
         }
     });
     let check_vault = for_vault.check(NoTrailers);
     let check = Box::new(
         move |digests: &coffer_vault::Digests| -> Result<(), VaultError> {
             check_vault(digests)?;
-            for_us.compare(&trailers, None, |_| lock(&sum).take().map(value))
+            for_us.compare(&trailers, None, |_| {
+                let digests = lock(&sum).take()?.finish();
+                digests.checksum.map(|checksum| checksum.value)
+            })
         },
     );
     Ok(Incoming {
@@ -68,8 +70,8 @@ pub(crate) fn incoming_summed(
     })
 }
 
-fn lock(sum: &Mutex<Option<ChecksumHasher>>) -> MutexGuard<'_, Option<ChecksumHasher>> {
-    // Hashers don't panic.
+fn lock(sum: &Mutex<Option<Digester>>) -> MutexGuard<'_, Option<Digester>> {
+    // Digesters don't panic.
     sum.lock()
 }
 

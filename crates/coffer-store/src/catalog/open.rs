@@ -27,8 +27,8 @@ use crate::error::{NO_BUCKET, Result, StoreError};
 pub const CATALOG_FILE: &str = "catalog.db";
 
 /// "cofc", and the newest format. Format 1 has no count of commits and remembers no finished
-/// uploads, format 2 does not know who began an upload, format 3 has no versions; all become the
-/// newest when they are opened for writing.
+/// uploads, format 2 does not know who began an upload, format 3 has no versions, format 4 knows
+/// fewer checksums; all become the newest when they are opened for writing.
 pub const CATALOG: Database = Database {
     application_id: 0x636f_6663,
     format_version: NEWEST,

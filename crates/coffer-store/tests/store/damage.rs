@@ -268,9 +268,9 @@ async fn what_is_not_ours_or_too_new_is_refused_clearly() {
     let error = open().await;
     assert!(matches!(
         error,
-        StoreError::NewerFormat { found: 5, known: 4 }
+        StoreError::NewerFormat { found: 6, known: 5 }
     ));
-    assert!(error.to_string().contains("format 5"));
+    assert!(error.to_string().contains("format 6"));
     fs::remove_file(&path).unwrap();
 
     Catalog::create(dir.path(), &key, "b")

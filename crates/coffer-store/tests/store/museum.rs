@@ -9,15 +9,19 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use coffer_seal::{BucketId, Context, KeyKind, SecretKey, UploadId, open, seal};
-use coffer_store::lock::{Lock, Locked, Retention, RetentionMode};
+use coffer_store::lock::{Lock, Locked};
 use coffer_store::record::{
-    BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, ContentHeaders,
-    Details, ListQuery, ObjectHead, Part, Precondition, Upload, UploadsQuery, WrappedKey,
+    BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, Content, ContentHeaders, Details,
+    ListQuery, ObjectHead, Part, Precondition, Upload, UploadsQuery, WrappedKey,
 };
-use coffer_store::version::{Absent, VersionId, Versioning, Which};
+use coffer_store::version::{Absent, VersionId, Which};
 use coffer_store::{BlobStore, CATALOG, Catalog, Totals, VersionsQuery};
 
-use crate::fixture::{drain, gone, in_blob, inline, name, noise, read};
+use crate::fixture::{drain, gone, inline, name, noise, read};
+
+mod making;
+
+use making::SUMS;
 
 const BUCKET_ID: BucketId = BucketId([0xb1; 16]);
 const GENERATION: u32 = 1;
@@ -115,93 +119,13 @@ async fn part(blobs: &BlobStore, number: u32, data: &[u8]) -> Part {
     }
 }
 
-/// Makes the folder of the newest format, once.
-#[tokio::test]
-#[ignore = "was run once for each format; never again for one that was released"]
-async fn make_the_newest() {
-    let dir = museum(CATALOG.format_version as u32);
-    assert!(!dir.exists(), "what is in the museum is never changed");
-    let catalog = Catalog::create(&dir, &catalog_key(), "museum")
-        .await
-        .unwrap();
-    let blobs = BlobStore::new(&dir, BUCKET_ID);
-    let mut small = inline("a/small", b"A small object, in the catalog.");
-    (small.details, small.tags) = (details(), tags());
-    let large = in_blob("a/large", blob(&blobs, &noise(40_000)).await);
-    for object in [
-        small,
-        inline("empty", b""),
-        inline("4 KiB", &noise(4096)),
-        large,
-    ] {
-        catalog.put(object, Precondition::Absent).await.unwrap();
+async fn assert_sums(catalog: &Catalog) {
+    for (object, algorithm) in SUMS {
+        let (head, _) = read(catalog, object).await.unwrap().unwrap();
+        let found = head.details.checksum.unwrap();
+        assert_eq!((found.algorithm, &*found.value), (algorithm, "c3Vt"));
+        assert!(head.lock.hold_is_off && head.lock.is_none());
     }
-    let mut parts = Vec::new();
-    catalog
-        .create_upload(upload(UPLOAD_ID, "of parts"))
-        .await
-        .unwrap();
-    for (number, length) in [(1, 5_000), (7, 300)] {
-        let part = part(&blobs, number, &noise(length)).await;
-        parts.push((number, part.blob.id));
-        catalog.put_part(UPLOAD_ID, part).await.unwrap();
-    }
-    let object = CompletedObject {
-        name: name("of parts"),
-        etag: "etag-2".to_owned(),
-        modified_ms: 1_700_000_000_002,
-        details: details(),
-        tags: Vec::new(),
-        lock: Lock::default(),
-        access: Default::default(),
-        parts,
-        request: [7; 32],
-    };
-    catalog
-        .complete_upload(&UPLOAD_ID, object, Precondition::Absent)
-        .await
-        .unwrap();
-    catalog
-        .create_upload(upload(UNDER_WAY_ID, "under way"))
-        .await
-        .unwrap();
-    catalog
-        .put_part(UNDER_WAY_ID, part(&blobs, 2, &noise(20)).await)
-        .await
-        .unwrap();
-    catalog.set_bucket_tags(Some(tags())).await.unwrap();
-    make_versions(&catalog, &blobs).await;
-    catalog.close().await;
-}
-
-/// Versions, which format 4 brought.
-async fn make_versions(catalog: &Catalog, blobs: &BlobStore) {
-    catalog.set_versioning(Versioning::Enabled).await.unwrap();
-    let first = in_blob("versions", blob(blobs, &noise(20_000)).await);
-    for object in [
-        first,
-        inline("versions", b"The second."),
-        inline("gone", b"Its version."),
-    ] {
-        catalog.put(object, Precondition::None).await.unwrap();
-    }
-    let retention = Retention {
-        mode: RetentionMode::Compliance,
-        until_ms: 1_700_000_000_500,
-    };
-    let mut locked = inline("locked", b"Until then.");
-    locked.lock = Lock {
-        retention: Some(retention),
-        has_hold: true,
-    };
-    catalog.put(locked, Precondition::None).await.unwrap();
-    let deletion = gone(&name("gone"), Precondition::Present);
-    catalog.delete(deletion).await.unwrap();
-    catalog.set_versioning(Versioning::Suspended).await.unwrap();
-    catalog
-        .put(inline("versions", b"The null one."), Precondition::None)
-        .await
-        .unwrap();
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -222,9 +146,9 @@ async fn every_format_is_read() {
     for format in 1..=CATALOG.format_version as u32 {
         let dir = museum(format);
         let catalog = Catalog::open_read_only(&dir, &catalog_key()).await.unwrap();
-        assert_everything(&catalog, &dir, knows_makers(&dir)).await;
+        assert_everything(&catalog, &dir, format).await;
         let counted = catalog.commit_count().await.unwrap();
-        assert_eq!(counted, [0, 11, 11, 19][format as usize - 1]);
+        assert_eq!(counted, [0, 11, 11, 19, 23][format as usize - 1]);
         catalog.close().await;
     }
 }
@@ -243,10 +167,10 @@ async fn is_written_on(museum: &Path) {
     let before = catalog.commit_count().await.unwrap();
     let uploads = catalog.open_uploads(None).await.unwrap();
     assert_eq!((uploads.count, uploads.bytes), (1, 20));
-    let is_known = knows_makers(museum);
-    let known = is_known.then(|| ("AKANN".to_owned(), 1));
+    let format = format_of(museum);
+    let known = knows_makers(format).then(|| ("AKANN".to_owned(), 1));
     assert_eq!(uploads.by_maker, known.into_iter().collect());
-    assert_everything(&catalog, dir.path(), is_known).await;
+    assert_everything(&catalog, dir.path(), format).await;
     catalog
         .put(inline("new", &noise(9_000)), Precondition::Absent)
         .await
@@ -265,11 +189,16 @@ async fn is_written_on(museum: &Path) {
 }
 
 /// Whether a format knows who began an upload.
-fn knows_makers(museum: &Path) -> bool {
-    museum.ends_with("format-3") || museum.ends_with("format-4")
+fn knows_makers(format: u32) -> bool {
+    format >= 3
 }
 
-async fn assert_everything(catalog: &Catalog, dir: &Path, knows_makers: bool) {
+fn format_of(museum: &Path) -> u32 {
+    let name = museum.file_name().unwrap().to_str().unwrap();
+    name.strip_prefix("format-").unwrap().parse().unwrap()
+}
+
+async fn assert_everything(catalog: &Catalog, dir: &Path, format: u32) {
     catalog.check_integrity().await.unwrap();
     catalog.check_structure().await.unwrap();
     assert_eq!(catalog.bucket_name(), "museum");
@@ -283,12 +212,18 @@ async fn assert_everything(catalog: &Catalog, dir: &Path, knows_makers: bool) {
             bytes: bytes + 20_000 + 11 + 12 + 13 + 11,
         };
         names.extend(["locked", "versions"]);
-        names.sort_unstable();
     }
+    if format >= 5 {
+        assert_sums(catalog).await;
+        totals.objects += 4;
+        totals.bytes += 4 * 3;
+        names.extend(SUMS.map(|(name, _)| name));
+    }
+    names.sort_unstable();
     assert_eq!(catalog.totals().await.unwrap(), totals);
     assert_eq!(catalog.bucket_tags().await.unwrap(), Some(tags()));
     let query = ListQuery {
-        limit: 10,
+        limit: 20,
         ..ListQuery::default()
     };
     let page = catalog.list(query).await.unwrap();
@@ -326,7 +261,7 @@ async fn assert_everything(catalog: &Catalog, dir: &Path, knows_makers: bool) {
     };
     let uploads = catalog.uploads(query).await.unwrap().uploads;
     let mut under_way = upload(UNDER_WAY_ID, "under way");
-    under_way.made_by = under_way.made_by.filter(|_| knows_makers);
+    under_way.made_by = under_way.made_by.filter(|_| knows_makers(format));
     assert_eq!(uploads, [under_way]);
     let parts = catalog.parts(&UNDER_WAY_ID, 0, 10).await.unwrap();
     assert_eq!((parts.len(), parts[0].number), (1, 2));

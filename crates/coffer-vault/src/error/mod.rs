@@ -7,22 +7,18 @@ use coffer_store::StoreError;
 use coffer_store::version::Absent;
 
 mod administration;
-
 mod backup;
-
 mod body;
-
+mod checksum;
 mod from_store;
-
 mod reason;
-
 mod rollback;
-
 mod subject_limit;
 
 pub use self::administration::{AdministrationError, EraseLocked, SharingError};
 pub use self::backup::{BackupError, CopyError};
 pub use self::body::{BodyError, CustomerKeyError};
+pub use self::checksum::ChecksumError;
 pub use self::from_store::files_run_out;
 pub(crate) use self::from_store::is_out_of_files;
 pub(crate) use self::rollback::listed;
@@ -154,6 +150,9 @@ pub enum VaultError {
         /// Which digest.
         what: &'static str,
     },
+    /// Parts and their upload have other checksums than fit together.
+    #[error(transparent)]
+    Checksum(#[from] ChecksumError),
     /// The body ended before its announced length, or went on after it.
     #[error("the body does not have the announced length")]
     IncompleteBody,

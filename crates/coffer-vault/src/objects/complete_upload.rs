@@ -9,21 +9,23 @@ use coffer_policy::Action;
 use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
-    Checksum, ChecksumKind, CompletedObject, ObjectName, Part, Precondition, Upload,
+    ChecksumAlgorithm, CompletedObject, ObjectName, Part, Precondition, Upload,
 };
 use coffer_store::version::Which;
 
-use super::multipart::{DEFAULT_CHECKSUM, find_upload};
+use self::sums::{check_sums_of_parts, check_whole, whole_checksum};
+use super::multipart::find_upload;
 use super::write::{Stored, kept, note_condition, of_new};
 use crate::access::{Act, AskedEach, BucketName, OwnValues, Subject, access_of_upload};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
-use crate::digest::{PartSum, combine};
 use crate::error::{Result, VaultError};
 use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
 use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::vault::Vault;
 use coffer_store::FinishedUpload;
+
+mod sums;
 
 /// A part as the completion names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +34,8 @@ pub struct CompletedPart {
     pub number: u32,
     /// Its entity tag, without quotation marks.
     pub etag: String,
-    /// Its checksum's value, where the client sent one.
-    pub checksum: Option<String>,
+    /// Its checksum's algorithm and value, where the client sent one.
+    pub checksum: Option<(ChecksumAlgorithm, String)>,
 }
 
 /// A multipart upload to be completed.
@@ -122,7 +124,10 @@ impl Vault {
             (!upload.tags.is_empty(), Action::PutObjectTagging),
             (access.acl.is_some(), Action::PutObjectAcl),
             (upload.lock.retention.is_some(), Action::PutObjectRetention),
-            (upload.lock.has_hold, Action::PutObjectLegalHold),
+            (
+                upload.lock.has_hold || upload.lock.hold_is_off,
+                Action::PutObjectLegalHold,
+            ),
         ];
         let carried = carried.into_iter().filter(|(is_carried, _)| *is_carried);
         let asked = carried.map(|(_, action)| AskedEach {
@@ -208,7 +213,7 @@ async fn under_way(bucket: UsedBucket, complete: &CompleteUpload) -> Result<Foun
     let upload = find_upload(bucket.clone(), complete.upload, &complete.name).await?;
     let stored = all_parts(&bucket, upload.id).await?;
     let parts = match_parts(&complete.parts, stored)?;
-    check_sums_named(&upload, &complete.parts)?;
+    check_sums_of_parts(upload.checksum, &complete.parts, &parts)?;
     Ok(Found::UnderWay(Arc::new(upload), parts))
 }
 
@@ -309,17 +314,7 @@ fn match_parts(named: &[CompletedPart], stored: Vec<Part>) -> Result<Vec<Part>> 
         let found = by_number
             .remove(&number)
             .ok_or(VaultError::InvalidPart { number })?;
-        let sum = found
-            .blob
-            .checksum
-            .as_ref()
-            .map(|checksum| checksum.value.as_str());
-        if found.etag != part.etag
-            || part
-                .checksum
-                .as_deref()
-                .is_some_and(|value| Some(value) != sum)
-        {
+        if found.etag != part.etag {
             return Err(VaultError::InvalidPart { number });
         }
         parts.push(found);
@@ -336,18 +331,6 @@ fn match_parts(named: &[CompletedPart], stored: Vec<Part>) -> Result<Vec<Part>> 
     }
 }
 
-/// A checksum of the parts' checksums is formed over what the client knows of them.
-fn check_sums_named(upload: &Upload, named: &[CompletedPart]) -> Result<()> {
-    let is_composite = matches!(upload.checksum, Some((_, ChecksumKind::Composite)));
-    if is_composite && named.iter().any(|part| part.checksum.is_none()) {
-        return Err(VaultError::Invalid {
-            what: "The upload was created using a checksum of its parts' checksums. The complete \
-                   request must include the checksum for each part.",
-        });
-    }
-    Ok(())
-}
-
 /// The object's length, which must be what the client says and can be stored.
 fn whole_size(parts: &[Part], expected: Option<u64>) -> Result<u64> {
     let size_bytes = parts.iter().map(|part| part.blob.plaintext_bytes).sum();
@@ -362,39 +345,5 @@ fn whole_size(parts: &[Part], expected: Option<u64>) -> Result<u64> {
         })
     } else {
         Ok(size_bytes)
-    }
-}
-
-/// The object's checksum from those of its parts. None where they don't all have one, which
-/// can't be combined then.
-fn whole_checksum(upload: &Upload, parts: &[Part]) -> Option<Checksum> {
-    let (algorithm, kind) = upload.checksum.unwrap_or(DEFAULT_CHECKSUM);
-    let sums = parts
-        .iter()
-        .map(|part| {
-            let checksum = part.blob.checksum.as_ref()?;
-            (checksum.algorithm == algorithm).then_some(PartSum {
-                value: &checksum.value,
-                size_bytes: part.blob.plaintext_bytes,
-            })
-        })
-        .collect::<Option<Vec<_>>>()?;
-    combine(algorithm, kind, sums)
-}
-
-/// Compares the client's checksum of the whole with ours; a composite one may lack its count.
-fn check_whole(expected: Option<&str>, checksum: Option<&Checksum>) -> Result<()> {
-    let Some(expected) = expected else {
-        return Ok(());
-    };
-    let value = checksum.map_or("", |checksum| &checksum.value);
-    let bare = match checksum.map(|checksum| checksum.kind) {
-        Some(ChecksumKind::Composite) => value.rsplit_once('-').map_or(value, |(bare, _)| bare),
-        _ => value,
-    };
-    if expected == value || expected == bare {
-        Ok(())
-    } else {
-        Err(VaultError::BadDigest { what: "checksum" })
     }
 }

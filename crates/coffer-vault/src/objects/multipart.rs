@@ -23,7 +23,7 @@ use crate::access::{Act, AskedAcl, BucketName, Right, Subject, kept_with_upload,
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::digest::DigestPlan;
-use crate::error::{Result, VaultError};
+use crate::error::{ChecksumError, Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
 use crate::locks::AskedLock;
 use crate::open_buckets::{Beginning, CustomerKey, UsedBucket};
@@ -179,6 +179,7 @@ impl Vault {
         from: Option<BucketName>,
     ) -> Result<Stored> {
         let mut grant = self.changeable(subject, bucket, Right::Write).await?;
+        let is_copy = from.is_some();
         let source = Source::of(self, subject, from);
         let PutPart {
             name,
@@ -193,6 +194,7 @@ impl Vault {
         self.check_upload(subject, &mut grant, Action::PutObject, &upload)
             .await?;
         check_key_of_part(&upload.details.encryption, customer_key.as_ref())?;
+        check_has_sum(&upload, incoming.digests, is_copy)?;
         incoming.digests = plan(&grant, part_plan(&upload, incoming.digests)?);
         let becomes = ArrivedAs::part(&name, (id, number));
         let Ingested {
@@ -363,16 +365,23 @@ pub(crate) async fn find_upload(
         .ok_or(VaultError::NoSuchUpload)
 }
 
+/// A checksum of the parts' checksums takes one that the client knows, of each part that it sends.
+fn check_has_sum(upload: &Upload, asked: DigestPlan, is_copy: bool) -> Result<()> {
+    match (upload.checksum, asked.checksum) {
+        (Some((announced, ChecksumKind::Composite)), None) if !is_copy => {
+            let sent = None;
+            Err(ChecksumError::OtherAlgorithm { announced, sent }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The digests to form over a part: its checksum is of the upload's algorithm.
 pub(super) fn part_plan(upload: &Upload, asked: DigestPlan) -> Result<DigestPlan> {
     let (announced, _) = upload.checksum.unwrap_or(DEFAULT_CHECKSUM);
-    if asked
-        .checksum
-        .is_some_and(|algorithm| algorithm != announced)
-    {
-        return Err(VaultError::Invalid {
-            what: "the part's checksum algorithm is not the one that its upload was begun with",
-        });
+    let sent = asked.checksum;
+    if sent.is_some_and(|algorithm| algorithm != announced) {
+        return Err(ChecksumError::OtherAlgorithm { announced, sent }.into());
     }
     Ok(DigestPlan {
         checksum: Some(announced),

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use coffer_store::record::{
-    Content, ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags, Verification,
+    Checksum, ChecksumKind, Content, ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags,
+    Verification,
 };
 use coffer_store::version::{VersionId, Which};
 use coffer_store::{VersionsPage, VersionsQuery};
@@ -27,6 +28,9 @@ pub struct ObjectInfo {
     pub tag_count: u32,
     /// The bytes that the request selected.
     pub range: Range<u64>,
+    /// Where a part was asked for by its number: the checksum of its bytes, where they have one
+    /// that the object's is made of or is.
+    pub part_checksum: Option<Checksum>,
     /// Name of the level whose key seals it.
     pub level: String,
     /// What this version is called, where the bucket keeps versions or did.
@@ -108,12 +112,15 @@ impl Vault {
             head.lock = locks.told(&bucket, version, head.lock).await?;
             let tag_count = locks.tag_count(&bucket, (name, which), &head).await?;
             let range = choose(&head, &options, part)?;
+            let asked = (options.range, &range);
+            let part_checksum = part_checksum(&bucket, name, &head, asked).await?;
             let version = told_version(&bucket, head.version);
             let verification = bucket.catalog.verification(name, which).await?;
             Ok(ObjectInfo {
                 head,
                 tag_count,
                 range,
+                part_checksum,
                 level,
                 version,
                 verification,
@@ -236,7 +243,9 @@ pub(super) async fn look_up(
         // It was counted and told when it was found.
         return Err(VaultError::Damaged);
     }
+    let part_checksum = part_checksum(bucket, name, &head, (options.range, &range)).await?;
     let info = ObjectInfo {
+        part_checksum,
         verification,
         version: told_version(bucket, head.version),
         head,
@@ -259,6 +268,40 @@ async fn part_range(
         RangeRequest::Part(number) => Ok(catalog.part_range(name, which, number).await?),
         _ => Ok(None),
     }
+}
+
+/// The checksum of the bytes of a part that was asked for, as clients compare it: of a part whose
+/// checksum the object's is made of, its own; of one that is all of the object, the object's.
+async fn part_checksum(
+    bucket: &UsedBucket,
+    name: &ObjectName,
+    head: &ObjectHead,
+    (asked, range): (RangeRequest, &Range<u64>),
+) -> Result<Option<Checksum>> {
+    let (RangeRequest::Part(number), Some(whole)) = (asked, &head.details.checksum) else {
+        return Ok(None);
+    };
+    if whole.kind == ChecksumKind::FullObject {
+        let is_all = *range == (0..head.size_bytes);
+        return Ok(is_all.then(|| whole.clone()));
+    }
+    let which = Which::Version(head.version);
+    let found = bucket.catalog.object_parts(name, which, number - 1, 1);
+    // Apart, so that no other request pays for it.
+    let Ok((now, parts)) = Box::pin(found).await? else {
+        return Ok(None);
+    };
+    let is_it = |part: &ObjectPart| {
+        // Another null version may have come meanwhile.
+        now.etag == head.etag && part.number == number && part.size_bytes == range.end - range.start
+    };
+    let part = parts.into_iter().find(is_it);
+    Ok(part
+        .and_then(|part| part.checksum)
+        .map(|checksum| Checksum {
+            kind: ChecksumKind::Composite,
+            ..checksum
+        }))
 }
 
 /// What is told of a version: where a bucket never kept any, nothing.

@@ -111,8 +111,13 @@ pub(super) fn place_of(key: &Key) -> Option<(Part, &'static str)> {
         Key::ChecksumCrc32 => (Checksums, "x-amz-checksum-crc32"),
         Key::ChecksumCrc32c => (Checksums, "x-amz-checksum-crc32c"),
         Key::ChecksumCrc64nvme => (Checksums, "x-amz-checksum-crc64nvme"),
+        Key::ChecksumMd5 => (Checksums, "x-amz-checksum-md5"),
         Key::ChecksumSha1 => (Checksums, "x-amz-checksum-sha1"),
         Key::ChecksumSha256 => (Checksums, "x-amz-checksum-sha256"),
+        Key::ChecksumSha512 => (Checksums, "x-amz-checksum-sha512"),
+        Key::ChecksumXxhash128 => (Checksums, "x-amz-checksum-xxhash128"),
+        Key::ChecksumXxhash3 => (Checksums, "x-amz-checksum-xxhash3"),
+        Key::ChecksumXxhash64 => (Checksums, "x-amz-checksum-xxhash64"),
         Key::CopySource => (Source, "x-amz-copy-source"),
         Key::CustomerAlgorithm => (
             CustomerKey,

@@ -126,7 +126,7 @@ pub(crate) fn decode_checksum_type(text: &str) -> Result<(ChecksumAlgorithm, Che
 
 /// `algorithm kind`: what a client announced for an upload.
 pub(crate) fn encode_checksum_type((algorithm, kind): (ChecksumAlgorithm, ChecksumKind)) -> String {
-    format!("{} {}", algorithm_word(algorithm), kind_word(kind))
+    format!("{} {}", algorithm.word(), kind_word(kind))
 }
 
 fn split_checksum(text: &str) -> Result<((ChecksumAlgorithm, ChecksumKind), Option<&str>)> {
@@ -137,6 +137,11 @@ fn split_checksum(text: &str) -> Result<((ChecksumAlgorithm, ChecksumKind), Opti
         Some("crc64nvme") => ChecksumAlgorithm::Crc64nvme,
         Some("sha1") => ChecksumAlgorithm::Sha1,
         Some("sha256") => ChecksumAlgorithm::Sha256,
+        Some("sha512") => ChecksumAlgorithm::Sha512,
+        Some("md5") => ChecksumAlgorithm::Md5,
+        Some("xxhash64") => ChecksumAlgorithm::Xxhash64,
+        Some("xxhash3") => ChecksumAlgorithm::Xxhash3,
+        Some("xxhash128") => ChecksumAlgorithm::Xxhash128,
         _ => return Err(StoreError::damaged_catalog()),
     };
     let kind = match words.next() {
@@ -145,16 +150,6 @@ fn split_checksum(text: &str) -> Result<((ChecksumAlgorithm, ChecksumKind), Opti
         _ => return Err(StoreError::damaged_catalog()),
     };
     Ok(((algorithm, kind), words.next()))
-}
-
-fn algorithm_word(algorithm: ChecksumAlgorithm) -> &'static str {
-    match algorithm {
-        ChecksumAlgorithm::Crc32 => "crc32",
-        ChecksumAlgorithm::Crc32c => "crc32c",
-        ChecksumAlgorithm::Crc64nvme => "crc64nvme",
-        ChecksumAlgorithm::Sha1 => "sha1",
-        ChecksumAlgorithm::Sha256 => "sha256",
-    }
 }
 
 fn kind_word(kind: ChecksumKind) -> &'static str {

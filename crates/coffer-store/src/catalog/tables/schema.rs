@@ -6,7 +6,7 @@ use crate::database::gaps::ZeroizedGaps;
 use crate::error::Result;
 
 /// The newest format.
-pub(crate) const NEWEST: i32 = 4;
+pub(crate) const NEWEST: i32 = 5;
 
 /// What makes a catalog of format 1 one of format 2, with [`FINISHED_UPLOAD`].
 const TO_FORMAT_2: &str = "
@@ -79,8 +79,14 @@ CREATE UNIQUE INDEX version_null ON version(name) WHERE version_tag IS NULL;
 PRAGMA user_version = 4;
 ";
 
-/// Shows a catalog of an older format as one of format 4, to a connection that only reads: what it
-/// has not is NULL, and it has no versions.
+/// What makes a catalog of format 4 one of format 5, which has the same tables and more to say in
+/// them: checksums of other algorithms, and holds that are off.
+const TO_FORMAT_5: &str = "
+PRAGMA user_version = 5;
+";
+
+/// Shows a catalog of a format before 4 as one of format 4, to a connection that only reads: what
+/// it has not is NULL, and it has no versions.
 const AS_FORMAT_4: &str = "
 CREATE TEMP VIEW object AS
     SELECT *, NULL AS version_tag, NULL AS owner, NULL AS acl, NULL AS lock, NULL AS retain_until_ms
@@ -171,7 +177,7 @@ pub(crate) fn of_new(bucket_name: &str) -> String {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     format!(
-        "{SCHEMA}{FINISHED_UPLOAD}{TO_FORMAT_3}{TO_FORMAT_4}INSERT INTO meta VALUES
+        "{SCHEMA}{FINISHED_UPLOAD}{TO_FORMAT_3}{TO_FORMAT_4}{TO_FORMAT_5}INSERT INTO meta VALUES
              ('bucket_name', CAST(x'{digits}' AS TEXT)),
              ('object_count', 0), ('object_bytes', 0), ('commit_count', 0);"
     )
@@ -181,11 +187,18 @@ pub(crate) fn of_new(bucket_name: &str) -> String {
 pub(crate) fn upgrade(connection: &Connection) -> Result<()> {
     let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
     if format < NEWEST {
-        let all = [FINISHED_UPLOAD, TO_FORMAT_2, TO_FORMAT_3, TO_FORMAT_4];
+        let all = [
+            FINISHED_UPLOAD,
+            TO_FORMAT_2,
+            TO_FORMAT_3,
+            TO_FORMAT_4,
+            TO_FORMAT_5,
+        ];
         let missing = match format {
             1 => &all[..],
             2 => &all[2..],
-            _ => &all[3..],
+            3 => &all[3..],
+            _ => &all[4..],
         };
         let _gaps = ZeroizedGaps::of(connection);
         let steps = missing.concat();
@@ -202,7 +215,7 @@ pub(crate) fn upgrade(connection: &Connection) -> Result<()> {
 /// Has a connection that only reads see a catalog of any format as one of the newest.
 pub(crate) fn as_newest(connection: &Connection) -> Result<()> {
     let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
-    if format < NEWEST {
+    if format < 4 {
         let uploads = if format < 3 {
             UPLOADS_BEFORE_3_AS_FORMAT_4
         } else {

@@ -1,0 +1,49 @@
+//! What can be wrong with the checksums of parts, in the words of S3.
+
+use coffer_store::record::ChecksumAlgorithm;
+
+/// Why the checksums of parts don't fit those that their upload was begun with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChecksumError {
+    /// A part came with a checksum of another algorithm than its upload's, or with none where there
+    /// must be one.
+    #[error(
+        "Checksum Type mismatch occurred, expected checksum Type: {}, actual checksum Type: {}",
+        announced.word(),
+        sent.map_or("null", ChecksumAlgorithm::word)
+    )]
+    OtherAlgorithm {
+        /// What the upload was begun with.
+        announced: ChecksumAlgorithm,
+        /// What came with the part.
+        sent: Option<ChecksumAlgorithm>,
+    },
+    /// A completion names a part by a checksum of another algorithm than the upload's.
+    #[error(
+        "The {} you specified for part {number} did not match what we received: the upload was \
+         created using a {} checksum.",
+        sent.word(),
+        announced.word()
+    )]
+    OtherOfPart {
+        /// The part's number.
+        number: u32,
+        /// What the upload was begun with.
+        announced: ChecksumAlgorithm,
+        /// What the completion has.
+        sent: ChecksumAlgorithm,
+    },
+    /// A completion names a part without the checksum that it must name it by.
+    #[error(
+        "The upload was created using a {} checksum. The complete request must include the \
+         checksum for each part. It was missing for part {number} in the request.",
+        announced.word()
+    )]
+    MissingOfPart {
+        /// The part's number.
+        number: u32,
+        /// What the upload was begun with.
+        announced: ChecksumAlgorithm,
+    },
+}
