@@ -10,7 +10,7 @@
 //! is said only after two one-sided tests (Schuirmann 1987), which is when the middle 90 % lie
 //! within [`EQUIVALENT_WITHIN`] of 1. In all other cases it can't be told.
 
-use crate::statistics::{Estimate, middle, ratios, sorted};
+use crate::statistics::{CONFIDENCE, Estimate, middle, ratios, sorted};
 
 /// Ratios from `1 / (1 + this)` to `1 + this` are no difference that matters.
 pub const EQUIVALENT_WITHIN: f64 = 0.05;
@@ -48,27 +48,22 @@ pub struct Comparison {
 
 /// Of two that took turns, a sample each in each round. None without samples.
 pub fn paired(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
-    let ratios = ratios(ours, theirs);
+    let all = ratios(ours, theirs);
     let mut draws = Draws::new();
-    judge(&ratios, || draws.median(&ratios))
+    let median = middle_of(&all)?;
+    Some(judge(&all, all.len(), median, || draws.median(&all)))
 }
 
 /// Of two that were measured apart: medians of both are drawn, each from its own samples. None
 /// without samples.
 pub fn apart(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
-    let (own, other) = (middle_of(ours)?, middle_of(theirs)?);
+    let median = middle_of(ours)? / middle_of(theirs)?;
     // Every ratio that one sample of each allows: their range is the interval of few samples.
-    let all: Vec<f64> = ours
-        .iter()
-        .flat_map(|ours| theirs.iter().map(move |theirs| ours / theirs))
-        .collect();
-    let fewest = ours.len().min(theirs.len());
+    let each = |&ours: &f64| theirs.iter().map(move |theirs| ours / theirs);
+    let all: Vec<f64> = ours.iter().flat_map(each).collect();
     let mut draws = Draws::new();
-    let mut comparison = within(&all, fewest, own / other, || {
-        draws.median(ours) / draws.median(theirs)
-    })?;
-    comparison.ratio.median = own / other;
-    Some(comparison)
+    let draw = || draws.median(ours) / draws.median(theirs);
+    Some(judge(&all, ours.len().min(theirs.len()), median, draw))
 }
 
 /// Of two figures that are the same each time they are taken. None without figures.
@@ -88,43 +83,31 @@ fn middle_of(samples: &[f64]) -> Option<f64> {
     (!samples.is_empty()).then(|| middle(&sorted(samples)))
 }
 
-fn judge(ratios: &[f64], draw: impl FnMut() -> f64) -> Option<Comparison> {
-    within(ratios, ratios.len(), middle_of(ratios)?, draw)
-}
-
 /// `all` are the ratios that single samples gave, of `count` samples on a side.
-fn within(
-    all: &[f64],
-    count: usize,
-    median: f64,
-    mut draw: impl FnMut() -> f64,
-) -> Option<Comparison> {
-    let sorted_all = sorted(all);
-    let (&least, &most) = (sorted_all.first()?, sorted_all.last()?);
-    let (outer, inner, confidence) = if count < BOOTSTRAP_MIN {
+fn judge(all: &[f64], count: usize, median: f64, mut draw: impl FnMut() -> f64) -> Comparison {
+    let ((low, high), inner, confidence) = if count < BOOTSTRAP_MIN {
         // All samples lie on one side of the true median with this probability.
         let confidence = 1.0 - 2.0 * 0.5_f64.powi(i32::try_from(count).unwrap_or(0));
-        ((least, most), (least, most), confidence.max(0.0))
+        let whole = part(&sorted(all), 0.0);
+        (whole, whole, confidence.max(0.0))
     } else {
-        let drawn: Vec<f64> = (0..RESAMPLES).map(|_| draw()).collect();
-        let drawn = sorted(&drawn);
-        (part(&drawn, 0.025), part(&drawn, 0.05), 0.95)
+        let drawn = sorted(&(0..RESAMPLES).map(|_| draw()).collect::<Vec<f64>>());
+        (part(&drawn, 0.025), part(&drawn, 0.05), CONFIDENCE)
     };
     let ratio = Estimate {
         median,
-        low: outer.0,
-        high: outer.1,
+        low,
+        high,
         confidence,
     };
-    let finding = if count < SAMPLES_MIN {
-        Finding::CannotTell
-    } else {
-        found(ratio, inner)
+    let finding = match count {
+        0..SAMPLES_MIN => Finding::CannotTell,
+        _ => found(ratio, inner),
     };
-    Some(Comparison { ratio, finding })
+    Comparison { ratio, finding }
 }
 
-/// The middle part of sorted values, without this share at each end.
+/// The middle part of sorted values, of which there are some, without this share at each end.
 fn part(sorted: &[f64], share: f64) -> (f64, f64) {
     let skipped = (sorted.len() as f64 * share) as usize;
     (sorted[skipped], sorted[sorted.len() - 1 - skipped])

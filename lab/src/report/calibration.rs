@@ -26,10 +26,9 @@ pub(super) fn section(all: &[Calibration]) -> Markup {
                     table {
                         thead {
                             tr {
-                                th scope="col" { "work" }
-                                th scope="col" { "instructions" }
-                                th scope="col" { "each" }
-                                th scope="col" { "should be" }
+                                @for head in ["work", "instructions", "each", "should be"] {
+                                    th scope="col" { (head) }
+                                }
                             }
                         }
                         tbody { @for one in all { (row(one)) } }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{Doing, LabError, Result};
-use crate::record::{Experiment, FORMAT, Record};
+use crate::record::{Experiment, FORMAT, Record, Series};
 use crate::report::table::{figure, place};
 use coffer_measure::comparison::{Comparison, Finding};
 
@@ -17,13 +17,11 @@ pub fn read(path: &Path) -> Result<Record> {
     };
     let record: Record = serde_json::from_str(&text)
         .map_err(|error| broken(format!("is no record of the lab: {error}")))?;
-    if record.format == FORMAT {
-        Ok(record)
-    } else {
-        Err(broken(format!(
-            "has format {}; this lab reads {FORMAT}",
-            record.format
-        )))
+    match record.format {
+        FORMAT => Ok(record),
+        other => Err(broken(format!(
+            "has format {other}; this lab reads {FORMAT}"
+        ))),
     }
 }
 
@@ -37,11 +35,8 @@ pub fn compare(first: &Record, second: &Record) -> String {
         second.machine.line()
     );
     for ours in &first.experiments {
-        match second
-            .experiments
-            .iter()
-            .find(|theirs| theirs.id == ours.id)
-        {
+        let mut theirs = second.experiments.iter();
+        match theirs.find(|theirs| theirs.id == ours.id) {
             Some(theirs) if theirs.unit == ours.unit => text += &one(ours, theirs),
             Some(theirs) => {
                 let (a, b) = (ours.unit.name(), theirs.unit.name());
@@ -62,18 +57,13 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
     let mut text = format!("\n{} · {}\n", ours.title, ours.unit.name());
     for series in &ours.series {
         let name = &series.contender.name;
-        let other = theirs
-            .series
-            .iter()
-            .find(|other| other.contender.name == *name);
-        let Some(other) = other else {
+        let mut others = theirs.series.iter();
+        let Some(other) = others.find(|other| other.contender.name == *name) else {
             text += &format!("  {name}: only in A\n");
             continue;
         };
-        match (
-            series.contender.availability.runs(),
-            other.contender.availability.runs(),
-        ) {
+        let runs = |one: &Series| one.contender.availability.runs();
+        match (runs(series), runs(other)) {
             (true, true) => {}
             (false, false) => text += &format!("  {name}: can't run on either\n"),
             (true, false) => text += &format!("  {name}: can't run on B\n"),
@@ -97,12 +87,9 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
         }
     }
     for other in &theirs.series {
-        if !ours
-            .series
-            .iter()
-            .any(|series| series.contender.name == other.contender.name)
-        {
-            text += &format!("  {}: only in B\n", other.contender.name);
+        let (name, mut known) = (&other.contender.name, ours.series.iter());
+        if known.all(|one| one.contender.name != *name) {
+            text += &format!("  {name}: only in B\n");
         }
     }
     text
@@ -128,7 +115,7 @@ fn told(compared: &Comparison) -> String {
 mod tests {
     use super::*;
     use crate::contender::{Availability, Contender, Placement};
-    use crate::record::{Axis, Point, Sample, Series, Unit};
+    use crate::record::{Axis, Point, Sample, Unit};
 
     /// A contender of these speeds in MB/s, or in bytes per 1,000 instructions.
     fn series(name: &str, speeds: &[f64]) -> Series {

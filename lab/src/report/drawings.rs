@@ -71,11 +71,8 @@ pub(super) fn drawings(
     let mut parts = Vec::new();
     for &x in drawn {
         let mut rows = rows(experiment, x);
-        rows.extend(
-            of_others
-                .iter()
-                .filter_map(|one| row_of_others(one, x, drawn.len())),
-        );
+        let others = of_others.iter();
+        rows.extend(others.filter_map(|one| row_of_others(one, x, drawn.len())));
         let kin = family.iter().map(|one| longest(&self::rows(one, x)));
         let end = kin.fold(longest(&rows), f64::max);
         let title = match form(experiment) {
@@ -86,19 +83,11 @@ pub(super) fn drawings(
         let name = format!("{}, {title}", experiment.title);
         parts.extend(part(title, bars(&name, &rows, end)));
     }
-    parts.extend(counted(
-        experiment,
-        last,
-        "copied between kernel and program",
-        Observed::copied,
-    ));
-    let calls = Observed::calls_of_a_transfer;
-    parts.extend(counted(
-        experiment,
-        last,
-        "system calls of the server",
-        calls,
-    ));
+    let counts = |what: &str, count: fn(&Observed) -> f64| counted(experiment, last, what, count);
+    let copied = "copied between kernel and program";
+    parts.extend(counts(copied, Observed::copied));
+    let calls = "system calls of the server";
+    parts.extend(counts(calls, Observed::calls_of_a_transfer));
     parts
 }
 
@@ -120,13 +109,9 @@ fn range(family: &[&Experiment], published: &[Published]) -> (f64, f64) {
         let points = one.series.iter().flat_map(|series| &series.points);
         let measured = points.filter_map(|point| point.estimate(one.unit));
         let figures = comparable(one, &of_experiment(published, &one.id));
-        let of_others: Vec<f64> = marks(one, &figures)
-            .iter()
-            .map(|(_, mark)| mark.value)
-            .collect();
-        measured
-            .flat_map(|found| [found.low, found.high])
-            .chain(of_others)
+        let of_others = marks(one, &figures).into_iter();
+        let measured = measured.flat_map(|found| [found.low, found.high]);
+        measured.chain(of_others.map(|(_, mark)| mark.value))
     });
     ends.fold((f64::INFINITY, 0.0), |(low, high), end| {
         (low.min(end), high.max(end))
@@ -147,35 +132,29 @@ fn as_lines(
     };
     let all = experiment.series.iter().enumerate();
     let measured = all.filter(|(_, series)| !series.points.is_empty());
-    let drawn = measured.map(|(index, series)| Line {
-        class: shade(&experiment.series, index),
-        name: series.contender.name.clone(),
-        points: series
-            .points
-            .iter()
-            .filter_map(|point| spot(series, point))
-            .collect(),
+    let drawn = measured.map(|(index, series)| {
+        let points = series.points.iter();
+        Line {
+            class: shade(&experiment.series, index),
+            name: series.contender.name.clone(),
+            points: points.filter_map(|point| spot(series, point)).collect(),
+        }
     });
     let (across, bare): (&str, fn(u64) -> String) = match experiment.axis {
         Axis::Threads => ("threads", |x| x.to_string()),
         Axis::Clients => ("clients", |x| x.to_string()),
         _ => ("bytes of a call", |x| place(Axis::BlockBytes, x)),
     };
+    let places = experiment.places().into_iter();
     let frame = Frame {
         title: &experiment.title,
         unit: experiment.unit.name(),
         across,
         range,
-        places: experiment
-            .places()
-            .into_iter()
-            .map(|x| (x, bare(x)))
-            .collect(),
+        places: places.map(|x| (x, bare(x))).collect(),
     };
-    let marks: Vec<Mark> = marks(experiment, published)
-        .into_iter()
-        .map(|(_, mark)| mark)
-        .collect();
+    let marks = marks(experiment, published).into_iter();
+    let marks: Vec<Mark> = marks.map(|(_, mark)| mark).collect();
     lines(&frame, &drawn.collect::<Vec<_>>(), &marks)
 }
 
@@ -213,18 +192,16 @@ pub(super) fn marks<'a>(
     let mut letters = 'a'..='z';
     let mark = |&figure: &&'a Published| {
         let (x, value) = (figure.x?, figure.megabytes()?);
-        let label = if figure.required {
-            format!("required {value}")
-        } else {
-            letters.next().map_or(String::new(), String::from)
-        };
-        let (title, required) = (figure.line(), figure.required);
         let mark = Mark {
             x,
             value,
-            label,
-            title,
-            required,
+            label: if figure.required {
+                format!("required {value}")
+            } else {
+                letters.next().map_or(String::new(), String::from)
+            },
+            title: figure.line(),
+            required: figure.required,
         };
         Some((figure, mark))
     };
@@ -233,36 +210,24 @@ pub(super) fn marks<'a>(
 
 /// A bar for each contender that was measured, at one place of the axis, the best first.
 fn rows(experiment: &Experiment, x: u64) -> Vec<Bar> {
-    let row = |(index, series): (usize, &Series)| {
+    let row = |index: usize, series: &Series| {
         let point = series.at(x)?;
         let found = point.estimate(experiment.unit)?;
-        let one = series
-            .at(1)
-            .filter(|_| form(experiment) == Form::BarsOfThreads);
-        let one = one.and_then(|one| one.estimate(experiment.unit));
-        let times = one.map(|one| format!(" · × {:.2}", found.median / one.median));
-        Some(Bar {
-            class: shade(&experiment.series, index),
-            name: series.contender.name.clone(),
-            note: series.contender.placement.word().to_owned() + &times.unwrap_or_default(),
-            value: found.median,
-            interval: (found.low < found.high).then_some((found.low, found.high)),
-            told: told(experiment, series, point)?,
-        })
+        let mut bar = bar(
+            experiment,
+            index,
+            found.median,
+            told(experiment, series, point)?,
+        );
+        bar.interval = (found.low < found.high).then_some((found.low, found.high));
+        if form(experiment) == Form::BarsOfThreads
+            && let Some(one) = series.at(1).and_then(|one| one.estimate(experiment.unit))
+        {
+            bar.note += &format!(" · × {:.2}", found.median / one.median);
+        }
+        Some(bar)
     };
-    let all = experiment.series.iter().enumerate();
-    sorted(
-        all.filter_map(row).collect(),
-        experiment.unit.less_is_better(),
-    )
-}
-
-fn sorted(mut rows: Vec<Bar>, less_is_better: bool) -> Vec<Bar> {
-    rows.sort_by(|a, b| b.value.total_cmp(&a.value));
-    if less_is_better {
-        rows.reverse();
-    }
-    rows
+    sorted(experiment, row, experiment.unit.less_is_better())
 }
 
 /// A bar for each contender whose system calls were observed, at one place of the axis.
@@ -272,37 +237,49 @@ fn counted(
     what: &str,
     count: fn(&Observed) -> f64,
 ) -> Option<Part> {
-    let row = |(index, series): (usize, &Series)| {
+    let row = |index: usize, series: &Series| {
         let value = count(series.at(x)?.observed.as_ref()?);
-        let name = series.contender.name.clone();
-        Some(Bar {
-            class: shade(&experiment.series, index),
-            note: series.contender.placement.word().to_owned(),
-            told: format!("{name}: {} {what}", figure(value)),
-            name,
-            value,
-            interval: None,
-        })
+        let told = format!("{}: {} {what}", series.contender.name, figure(value));
+        Some(bar(experiment, index, value, told))
     };
-    let all = experiment.series.iter().enumerate();
-    let rows = sorted(all.filter_map(row).collect(), true);
+    let rows = sorted(experiment, row, true);
     let title = format!("{}: {what}", place(experiment.axis, x));
     let drawing = bars(&title, &rows, longest(&rows));
     part(title, drawing)
 }
 
+fn bar(experiment: &Experiment, index: usize, value: f64, told: String) -> Bar {
+    let contender = &experiment.series[index].contender;
+    Bar {
+        class: shade(&experiment.series, index),
+        name: contender.name.clone(),
+        note: contender.placement.word().to_owned(),
+        value,
+        interval: None,
+        told,
+    }
+}
+
+fn sorted(
+    experiment: &Experiment,
+    row: impl Fn(usize, &Series) -> Option<Bar>,
+    less_is_better: bool,
+) -> Vec<Bar> {
+    let all = experiment.series.iter().enumerate();
+    let mut rows: Vec<Bar> = all.filter_map(|(index, one)| row(index, one)).collect();
+    rows.sort_by(|a, b| b.value.total_cmp(&a.value));
+    if less_is_better {
+        rows.reverse();
+    }
+    rows
+}
+
 /// Of others: all where there is one drawing, else those of its place.
 fn row_of_others(figure: &Published, x: u64, drawn: usize) -> Option<Bar> {
     let value = figure.megabytes()?;
-    if drawn > 1 && figure.x != Some(x) {
-        return None;
-    }
-    let class = if figure.required {
-        "required"
-    } else {
-        "published"
-    };
-    Some(Bar {
+    let here = drawn == 1 || figure.x == Some(x);
+    let class = ["published", "required"][usize::from(figure.required)];
+    here.then(|| Bar {
         class: class.to_owned(),
         name: figure.label(),
         note: figure.origin(),

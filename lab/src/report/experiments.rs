@@ -153,31 +153,22 @@ fn figures(experiment: &Experiment) -> Markup {
     let mut points = experiment.series.iter().flat_map(|series| &series.points);
     let timed = points.clone().any(|point| point.latency().is_some());
     let counted = points.any(|point| point.switches_of_a_transfer().is_some());
+    let at = (experiment.axis != Axis::Single).then_some("at");
+    let mut heads: Vec<&str> = ["contender"].into_iter().chain(at).collect();
+    heads.extend(["median", "interval", "sure", experiment.unit.cost()]);
+    heads.extend((experiment.axis == Axis::Clients).then_some("each client"));
+    heads.extend(
+        timed
+            .then_some(["half within, µs", "95 %", "99 %"])
+            .into_iter()
+            .flatten(),
+    );
+    let counts = ["switches", "calls", "copied", "in kernel"];
+    heads.extend(counted.then_some(counts).into_iter().flatten());
     html! {
         table {
             caption { (experiment.title) ", " (experiment.unit.name()) }
-            thead {
-                tr {
-                    th scope="col" { "contender" }
-                    @if experiment.axis != Axis::Single { th scope="col" { "at" } }
-                    th scope="col" { "median" }
-                    th scope="col" { "interval" }
-                    th scope="col" { "sure" }
-                    th scope="col" { (experiment.unit.cost()) }
-                    @if experiment.axis == Axis::Clients { th scope="col" { "each client" } }
-                    @if timed {
-                        th scope="col" { "half within, µs" }
-                        th scope="col" { "95 %" }
-                        th scope="col" { "99 %" }
-                    }
-                    @if counted {
-                        th scope="col" { "switches" }
-                        th scope="col" { "calls" }
-                        th scope="col" { "copied" }
-                        th scope="col" { "in kernel" }
-                    }
-                }
-            }
+            thead { tr { @for head in heads { th scope="col" { (head) } } } }
             tbody {
                 @for series in &experiment.series {
                     @for point in &series.points { (figures_row(experiment, series, point)) }
@@ -234,16 +225,10 @@ fn why(series: &Series) -> String {
 /// All who took part in any experiment of a group, each once.
 fn everybody<'a>(group: &Group<'a>) -> Vec<&'a Contender> {
     let mut everybody: Vec<&Contender> = Vec::new();
-    for series in group
-        .experiments
-        .iter()
-        .flat_map(|experiment| &experiment.series)
-    {
-        if !everybody
-            .iter()
-            .any(|known| known.name == series.contender.name)
-        {
-            everybody.push(&series.contender);
+    for series in group.experiments.iter().flat_map(|one| &one.series) {
+        let one = &series.contender;
+        if everybody.iter().all(|known| known.name != one.name) {
+            everybody.push(one);
         }
     }
     everybody

@@ -11,11 +11,8 @@ use crate::report::table::figure;
 
 /// The waterfall of a group; None where its experiments are no ladders of the same steps.
 pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<Markup> {
-    let ladders: Option<Vec<(&Experiment, Ladder)>> = all
-        .iter()
-        .map(|one| Some((*one, shares::ladder(one)?)))
-        .collect();
-    let ladders = ladders.filter(|all| !all.is_empty())?;
+    let ladders = all.iter().map(|one| Some((*one, shares::ladder(one)?)));
+    let ladders: Vec<(&Experiment, Ladder)> = ladders.collect::<Option<_>>()?;
     let (first, steps) = (ladders.first()?.0, &ladders.first()?.1.steps);
     let same = |ladder: &Ladder| ladder.steps.len() == steps.len();
     if !ladders.iter().all(|(_, ladder)| same(ladder)) {
@@ -64,21 +61,15 @@ pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<
 
 /// The cost under the first kernel, or under the last.
 fn whole(experiment: &Experiment, ladder: &Ladder, row: usize) -> Markup {
-    let (cost, row) = match row {
-        0 => (ladder.first, 0),
-        _ => (
-            ladder.steps.last().map_or(ladder.first, |last| last.cost),
-            row + 1,
-        ),
+    let last = ladder.steps.last().map_or(ladder.first, |last| last.cost);
+    let (cost, row) = if row == 0 {
+        (ladder.first, 0)
+    } else {
+        (last, row + 1)
     };
     let told = format!("{}: {}", experiment.title, figure(cost));
-    drawn(
-        experiment,
-        row,
-        (0.0, cost / scale(ladder)),
-        &figure(cost),
-        &told,
-    )
+    let place = (0.0, cost / scale(ladder));
+    drawn(experiment, row, place, &figure(cost), &told)
 }
 
 fn cell(experiment: &Experiment, ladder: &Ladder, row: usize) -> Markup {
@@ -108,11 +99,8 @@ fn change(step: &Step) -> String {
 
 /// The greatest cost.
 fn scale(ladder: &Ladder) -> f64 {
-    ladder
-        .steps
-        .iter()
-        .map(|step| step.cost)
-        .fold(ladder.first, f64::max)
+    let costs = ladder.steps.iter().map(|step| step.cost);
+    costs.fold(ladder.first, f64::max)
 }
 
 fn drawn(

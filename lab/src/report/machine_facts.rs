@@ -41,10 +41,9 @@ pub(super) fn section(record: &Record) -> Markup {
                     table {
                         thead {
                             tr {
-                                th scope="col" { "algorithm" }
-                                th scope="col" { "driver" }
-                                th scope="col" { "kind" }
-                                th scope="col" { "priority" }
+                                @for head in ["algorithm", "driver", "kind", "priority"] {
+                                    th scope="col" { (head) }
+                                }
                             }
                         }
                         tbody {
@@ -65,16 +64,10 @@ pub(super) fn section(record: &Record) -> Markup {
 }
 
 fn conditions(conditions: &Conditions) -> String {
-    let load: Vec<String> = conditions
-        .load
-        .iter()
-        .map(|load| format!("{load:.2}"))
-        .collect();
-    let mhz: Vec<String> = conditions
-        .frequencies_mhz
-        .iter()
-        .map(|f| format!("{f:.0}"))
-        .collect();
+    let load = conditions.load.iter().map(|load| format!("{load:.2}"));
+    let load: Vec<String> = load.collect();
+    let mhz = conditions.frequencies_mhz.iter().map(|f| format!("{f:.0}"));
+    let mhz: Vec<String> = mhz.collect();
     let governor = conditions.governor.as_deref().unwrap_or("not told");
     format!(
         "load {}; {} MHz; governor {governor}",

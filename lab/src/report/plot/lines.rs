@@ -110,10 +110,8 @@ fn named<'a>(frame: &'a Frame<'_>, x: Scale) -> Vec<(f64, &'a str)> {
     let mut named: Vec<(f64, &str)> = Vec::new();
     for (place, name) in frame.places.iter().rev() {
         let at = x.at(*place as f64);
-        if named
-            .last()
-            .is_none_or(|(next, _)| next - at >= BETWEEN_PLACES)
-        {
+        let next = named.last();
+        if next.is_none_or(|(next, _)| next - at >= BETWEEN_PLACES) {
             named.push((at, name));
         }
     }
@@ -207,9 +205,8 @@ fn round_figure(value: f64) -> String {
         return value.to_string();
     }
     let told = figure(value);
-    told.trim_end_matches(".00")
-        .trim_end_matches(".0")
-        .to_owned()
+    let told = told.trim_end_matches(".00").trim_end_matches(".0");
+    told.to_owned()
 }
 
 #[cfg(test)]
@@ -269,11 +266,8 @@ mod tests {
     #[test]
     fn every_figure_of_others_is_drawn_and_named() {
         let all = [line("one", &[(1, 100.0), (2, 200.0)])];
-        let marks = [
-            mark(1, 80.0, "a"),
-            mark(4, 240.0, "b"),
-            mark(2, 40.0, "required 40"),
-        ];
+        let marks = [(1, 80.0, "a"), (4, 240.0, "b"), (2, 40.0, "required 40")];
+        let marks = marks.map(|(x, value, label)| mark(x, value, label));
         let drawn = lines(&frame(&[1, 2]), &all, &marks).unwrap().into_string();
         assert_eq!(drawn.matches("class=\"v mark published\"").count(), 2);
         assert_eq!(drawn.matches("class=\"v mark required\"").count(), 1);
