@@ -27,7 +27,7 @@ pub mod site;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use self::advice::advice;
-use self::table::warnings;
+use self::table::{is_disturbed, warnings};
 use crate::record::published::{Published, SOURCES};
 use crate::record::{Agreement, COMMIT, Experiment, Record};
 
@@ -139,13 +139,13 @@ fn counts_instructions(record: &Record) -> bool {
     record.experiments.iter().any(counted)
 }
 
-/// One banner for all experiments that were disturbed.
+/// One banner for all experiments that were disturbed, or whose figures scatter by themselves.
 fn noise(record: &Record) -> Markup {
-    let disturbed = record
-        .experiments
-        .iter()
-        .filter(|one| !warnings(one).is_empty());
-    let (disturbed, all) = (disturbed.count(), record.experiments.len());
+    let all = record.experiments.len();
+    let count = |wanted: fn(&Experiment) -> bool| {
+        record.experiments.iter().filter(|one| wanted(one)).count()
+    };
+    let (disturbed, warned) = (count(is_disturbed), count(|one| !warnings(one).is_empty()));
     let shares = record.experiments.iter().map(|one| one.noise.others_share);
     let worst = shares.fold(0.0, f64::max) * 100.0;
     html! {
@@ -153,10 +153,19 @@ fn noise(record: &Record) -> Markup {
             details.warning {
                 summary {
                     strong { "The machine was not quiet: " }
-                    (disturbed) " of " (all) " experiments carry a warning."
+                    (warned) " of " (all) " experiments carry a warning."
                 }
                 "Other programs used up to " (format!("{worst:.0} %")) " of the machine. Compare "
                 "nothing closely: run again on a quiet one."
+            }
+        } @else if warned > 0 {
+            details.warning {
+                summary {
+                    strong { "Some figures scatter: " }
+                    (warned) " of " (all) " experiments have figures less sure than ±10 %."
+                }
+                "The machine was quiet: other programs used " (format!("{worst:.0} %")) " of it "
+                "at most. More rounds (--rounds) narrow what scatters by itself."
             }
         }
     }

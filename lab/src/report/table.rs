@@ -12,7 +12,7 @@ use crate::record::{Axis, Experiment, Point, Record, Series};
 
 pub use counterparts::told as counterparts;
 pub use figures::{cost, figure, place};
-pub use warnings::warnings;
+pub use warnings::{is_disturbed, warnings};
 
 /// The whole record.
 pub fn terminal(record: &Record, published: &[Published]) -> String {

@@ -11,6 +11,12 @@ const OTHERS_SHARE_MAX: f64 = 0.10;
 /// The same of what the host takes away.
 const STOLEN_SHARE_MAX: f64 = 0.02;
 
+/// Whether others had more of the machine meanwhile than is left unsaid.
+pub fn is_disturbed(experiment: &Experiment) -> bool {
+    let noise = experiment.noise;
+    noise.others_share > OTHERS_SHARE_MAX || noise.stolen_share > STOLEN_SHARE_MAX
+}
+
 /// Why the figures of an experiment are to be taken with care; empty when the machine was calm.
 pub fn warnings(experiment: &Experiment) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -94,5 +100,13 @@ mod tests {
         let wide = told(0.0, 0.0, &WIDE);
         assert_eq!(wide, ["1 of 1 figures are less sure than ±10 %"]);
         assert_eq!(told(0.12, 0.03, &WIDE).len(), 3);
+        let disturbed = |others_share, stolen_share| {
+            let noise = Noise {
+                others_share,
+                stolen_share,
+            };
+            is_disturbed(&experiment(noise, &WIDE))
+        };
+        assert!(disturbed(0.12, 0.0) && disturbed(0.0, 0.03) && !disturbed(0.0, 0.0));
     }
 }
