@@ -76,7 +76,7 @@ fn a_run_becomes_a_page_that_needs_nothing_else() {
     ] {
         assert!(here.contains(name), "{name} disappeared");
     }
-    assert_eq!(html.matches("<article").count(), 6, "advice for six jobs");
+    assert_eq!(html.matches("<article").count(), 8, "advice for eight jobs");
     // The same run on both sides can't differ, and one sample each proves nothing.
     assert!(compared.contains("can't tell") && !compared.contains("times B"));
 }

@@ -151,7 +151,7 @@ def test_the_first_screen_tells_the_advice(pages, browser):
     bottom = "document.querySelector('.matrix').getBoundingClientRect().bottom"
     assert browser.run(bottom) <= 900, "jobs by placements are the first screen"
     told = browser.run("[...document.querySelectorAll('.matrix .advice')].map(x => x.textContent)")
-    assert len(told) == 6 and all(sentence.endswith(".") for sentence in told), told
+    assert len(told) == 8 and all(sentence.endswith(".") for sentence in told), told
     colour = """(() => { const job = [...document.querySelectorAll(".matrix th[scope=row]")]
       .find((one) => one.classList.contains("client"));
       const word = getComputedStyle(job.querySelector(".advice")).color;

@@ -161,10 +161,12 @@ fn sentence(advice: &Advice) -> String {
         (Verdict::NoDifference, ..) => "No difference: all within 5 %.".to_owned(),
         (Verdict::CannotTell, ..) => "Can’t tell: the samples scatter too much.".to_owned(),
         (Verdict::OnlyOneRan(placement), ..) => {
-            format!(
-                "{}: only this ran, so it is no choice.",
-                where_to(placement)
-            )
+            let why = if advice.absent.is_empty() {
+                "nobody does this elsewhere"
+            } else {
+                "only this ran"
+            };
+            format!("{}: {why}, so it is no choice.", where_to(placement))
         }
         _ => "Not measured here.".to_owned(),
     }

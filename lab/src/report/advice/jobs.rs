@@ -61,6 +61,16 @@ const TRANSPARENT: [(&str, &str); 5] = [
     ("encfs", "none"),
 ];
 
+/// Disks at the other end of a link. Protocols differ more than ciphers do: each is compared with
+/// itself without encryption.
+const FAR_DISKS: [(&str, &str); 5] = [
+    ("NBD over TLS", "NBD"),
+    ("NBD over WireGuard", "NBD"),
+    ("iSCSI over IPsec", "iSCSI"),
+    ("iSCSI over WireGuard", "iSCSI"),
+    ("iSCSI over WireGuard in a program", "iSCSI"),
+];
+
 const FILES: [Evidence; 2] = [
     at(&["file/write", "file/read"], 0),
     at(&["file/write", "file/read-warm"], 0),
@@ -77,7 +87,7 @@ const PLAIN: Job = Job {
 };
 
 /// The jobs, in the order of the page.
-pub(super) const JOBS: [Job; 6] = [
+pub(super) const JOBS: [Job; 8] = [
     Job {
         name: "Many small objects",
         about: "authenticated, 1 KiB each, there and back",
@@ -108,6 +118,13 @@ pub(super) const JOBS: [Job; 6] = [
         ..PLAIN
     },
     Job {
+        name: "Uploads",
+        about: "plaintext that the server encrypts and keeps, a file in requests of 1 MB",
+        evidence: &[at(&["server/upload/file"], 0)],
+        cpu_of: "the server",
+        ..PLAIN
+    },
+    Job {
         name: "Block device",
         about: "a volume below a file system, written and read",
         evidence: &FILES,
@@ -128,6 +145,14 @@ pub(super) const JOBS: [Job; 6] = [
         about: "all that goes over a wire",
         evidence: &[at(&["net/stream", "net/copy"], 0)],
         cpu_of: "both ends",
+        ..PLAIN
+    },
+    Job {
+        name: "Disk over a network",
+        about: "NBD or iSCSI, written and read",
+        evidence: &[at(&["net/block-write", "net/block-read"], 0)],
+        cpu_of: "both ends",
+        only: &FAR_DISKS,
         ..PLAIN
     },
 ];
@@ -235,21 +260,37 @@ fn sums(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use crate::file;
+    use crate::contender::Contender;
+    use crate::report::compare;
+    use crate::{file, net};
 
     /// By names that they have where they are measured.
     #[test]
     fn who_is_judged_takes_part() {
-        let all: Vec<String> = file::contenders().into_iter().map(|one| one.name).collect();
-        let known = |name: &str| all.iter().any(|one| one == name);
-        for (contender, baseline) in TRANSPARENT {
-            assert!(
-                known(contender) && known(baseline),
-                "{contender}, {baseline}"
-            );
+        let all: Vec<Contender> = [file::contenders(), net::contenders()].concat();
+        let known = |name: &str| all.iter().any(|one| one.name == name);
+        for (contender, baseline) in TRANSPARENT.iter().chain(&FAR_DISKS) {
+            assert!(known(contender) && known(baseline), "{contender}");
         }
-        let crypts = all.iter().filter(|name| name.starts_with("dm-crypt"));
+        let crypts = all.iter().filter(|one| one.name.starts_with("dm-crypt"));
         assert_eq!(crypts.count(), DM_CRYPT.len());
+        let links = ["NBD over", "iSCSI over"];
+        let encrypted = |one: &&Contender| links.iter().any(|link| one.name.starts_with(link));
+        assert_eq!(all.iter().filter(encrypted).count(), FAR_DISKS.len());
+    }
+
+    /// By the ids that the committed example has.
+    #[test]
+    fn the_evidence_of_every_job_is_measured() {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lab/example.json");
+        let example = compare::read(&example).unwrap();
+        let measured = |id: &str| example.experiments.iter().any(|one| one.id == id);
+        for evidence in JOBS.iter().flat_map(|job| job.evidence) {
+            let strays = evidence.ids.iter().filter(|id| !measured(id));
+            assert_eq!(strays.collect::<Vec<_>>(), Vec::<&&str>::new());
+        }
     }
 }

@@ -155,6 +155,45 @@ fn who_works_on_an_image_is_compared_with_an_image() {
     assert_eq!(disk.verdict, Verdict::Choose(Placement::User));
 }
 
+/// What a protocol takes by itself is no fault of the cipher below it.
+#[test]
+fn disks_over_a_network_are_compared_with_their_own_protocol() {
+    let all = || {
+        vec![
+            series("NBD", Placement::None, 0, &rounds(1.0, 1.0)),
+            series("NBD over TLS", Placement::User, 0, &rounds(1.5, 1.5)),
+            series("iSCSI", Placement::None, 0, &rounds(3.0, 3.0)),
+            series("iSCSI over IPsec", Placement::Kernel, 0, &rounds(3.3, 3.3)),
+        ]
+    };
+    let unit = Unit::MegabytesPerSecond;
+    let both = ["net/block-write", "net/block-read"].map(|id| experiment(id, unit, all()));
+    let found = advice(&record(both.into()));
+    let disk = of(&found, "Disk over a network");
+    assert_eq!(disk.verdict, Verdict::Choose(Placement::Kernel));
+    let text = disk.reasons.join(" ");
+    assert!(text.contains("iSCSI over IPsec (kernel) 1.10"), "{text}");
+    assert!(text.contains("NBD over TLS (user) 1.50"), "{text}");
+}
+
+/// Those who upload have one place to encrypt at: the advice tells what it takes, and is no choice.
+#[test]
+fn uploads_tell_what_encryption_takes() {
+    let all = vec![
+        series("plain", Placement::None, 0, &rounds(0.2, 1.0)),
+        series("a pool", Placement::User, 0, &rounds(0.8, 1.2)),
+        series("coffer", Placement::User, 0, &rounds(3.0, 4.0)),
+    ];
+    let unit = Unit::MegabytesPerSecond;
+    let all = advice(&record(vec![experiment("server/upload/file", unit, all)]));
+    let uploads = of(&all, "Uploads");
+    assert_eq!(uploads.verdict, Verdict::OnlyOneRan(Placement::User));
+    assert_eq!(uploads.ran, ["a pool", "coffer"]);
+    let floor = uploads.rows[0].at(Placement::None).unwrap();
+    assert!((floor.times - 0.25).abs() < 1e-6, "{floor:?}");
+    assert!(uploads.reasons[0].contains("0.80"), "{uploads:?}");
+}
+
 #[test]
 fn what_did_not_run_is_no_loser() {
     let mut absent = series("k", Placement::Kernel, 1024, &[]);
