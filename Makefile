@@ -141,5 +141,10 @@ lab-example: deps ## make the reports in docs/lab anew; leave the machine alone 
 	$(CARGO) build --release --locked -p coffer -p coffer-lab
 	mkdir -p docs/lab
 	target/release/coffer-lab all --json docs/lab/example.json --report docs/lab/example.html
-	target/release/coffer-lab kernel --quick --json docs/lab/kernel-debian-6.1.json \
-	  --report docs/lab/kernel-debian-6.1.html
+	for kernel in 6.1 backports; do \
+	  target/release/coffer-lab kernel --quick --kernel $$kernel \
+	    --json docs/lab/kernel-debian-$$kernel.json \
+	    --report docs/lab/kernel-debian-$$kernel.html || exit 1; \
+	done
+	target/release/coffer-lab kernel --only sendfile --json docs/lab/sendfile-debian-6.1.json \
+	  --report docs/lab/sendfile-debian-6.1.html

@@ -7,7 +7,7 @@ mod link;
 mod roster;
 mod tap;
 
-mod block;
+pub(crate) mod block;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Doing, Result};
-use crate::host::programs::{command, find, run as run_program};
+use crate::host::programs::{command, find, find_library, run as run_program};
 use crate::host::undo::Undo;
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::machine::FILES;
@@ -14,6 +14,7 @@ use crate::kernel::request::{Request, Work};
 use crate::kernel::tree::Tree;
 use crate::kernel::{modules, own_module};
 use crate::measuring::progress::Progress;
+use crate::net::block::{ISCSI_DRIVER, MEMORY_PLUGIN};
 
 /// Programs that the experiments start inside.
 const PROGRAMS: [&str; 9] = [
@@ -29,14 +30,23 @@ const PROGRAMS: [&str; 9] = [
 ];
 
 /// Programs that come along where they are found (scripts/install-lab-peers unpacks them).
-const PEERS: [&str; 6] = [
+const PEERS: [&str; 12] = [
     "age",
     "age-keygen",
     "fusermount",
     "gocryptfs",
+    "nbdcopy",
+    "nbdkit",
     "openssl",
+    "qemu-img",
+    "ss",
+    "tgtadm",
+    "tgtd",
     "wireguard-go",
 ];
+
+/// What some of them load.
+const LOADED: [&str; 2] = [MEMORY_PLUGIN, ISCSI_DRIVER];
 
 /// Runs of this process, each with a folder of its own.
 static RUNS: AtomicU32 = AtomicU32::new(0);
@@ -78,6 +88,11 @@ impl Stage {
             }
             for program in PEERS.into_iter().filter(|name| find(name).is_some()) {
                 tree.program(program)?;
+            }
+            for name in LOADED {
+                if let Some(path) = find_library(name) {
+                    tree.library(&path, name)?;
+                }
             }
         }
         let stage = Self {

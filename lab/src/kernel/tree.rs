@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use cpio::newc::{self, ModeFileType};
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::processor::BUILD_LIBRARIES;
 use crate::host::programs::{command, find, run, show_libraries};
 
 /// Where the loader of programs looks without being told.
@@ -65,6 +66,19 @@ impl Tree {
     /// The same of any program.
     pub(super) fn executable(&self, path: &Path, name: &str) -> Result<()> {
         self.copy(path, &format!("bin/{name}"))?;
+        self.libraries_of(path)
+    }
+
+    /// Copies a library that a program loads by its name, with those that it needs itself.
+    pub(super) fn library(&self, path: &Path, name: &str) -> Result<()> {
+        let to = Path::new(BUILD_LIBRARIES).join(name);
+        let folder = self.0.join(to.parent().unwrap_or(Path::new("")));
+        fs::create_dir_all(&folder).doing(|| format!("making {}", folder.display()))?;
+        self.copy(path, &to.to_string_lossy())?;
+        self.libraries_of(path)
+    }
+
+    fn libraries_of(&self, path: &Path) -> Result<()> {
         let mut ldd = command("ldd");
         show_libraries(&mut ldd);
         // A static program has none, and ldd calls that an error.

@@ -27,8 +27,10 @@ const NBD_PORT: u16 = 10_809;
 const ISCSI_PORT: u16 = 3260;
 const TARGET: &str = "iqn.2026-01.lab:disk";
 
-const MEMORY_PLUGIN: &str = "nbdkit/plugins/nbdkit-memory-plugin.so";
-const ISCSI_DRIVER: &str = "qemu/block-iscsi.so";
+/// What nbdkit and qemu-img load, below a folder of libraries.
+pub(crate) const MEMORY_PLUGIN: &str = "nbdkit/plugins/nbdkit-memory-plugin.so";
+/// See [`MEMORY_PLUGIN`].
+pub(crate) const ISCSI_DRIVER: &str = "qemu/block-iscsi.so";
 
 /// What is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
