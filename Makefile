@@ -21,7 +21,7 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run install uninstall deb archive image sbom test test-tools test-style \
-  test-rust test-fuzz test-server test-transfer test-package test-clients test-large test-power \
+  test-rust test-fuzz test-server test-transfer test-package test-clients test-stores test-large test-power \
   test-lab fuzz bench lab lab-kernel lab-pages lab-example
 
 help: ## say what there is
@@ -107,6 +107,11 @@ test-clients: test-tools ## the AWS SDKs for Go and Java, and a suite of S3 test
 	$(call TIMED,.venv/bin/pytest -m "sdks or not sdks" tests/clients/test_sdks.py \
 	  tests/clients/test_conformance.py tests/clients/test_migrate_versitygw.py \
 	  tests/clients/test_migrate_minio.py tests/clients/test_migrate_s3proxy.py)
+
+test-stores: test-tools ## sealed copies on each kind of store: S3Proxy and Azurite too
+	$(call TIMED,scripts/install-test-sdks s3proxy azurite)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer)
+	$(call TIMED,.venv/bin/pytest -m "stores or not stores" tests/replica/test_stores.py)
 
 test-large: test-tools ## move objects of gigabytes (needs 60 GB of disk)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)

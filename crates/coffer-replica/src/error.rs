@@ -137,7 +137,22 @@ pub enum ReplicaError {
     },
 }
 
+/// A list of a store that has more, or goes on longer, than any of a copy.
+#[derive(Debug, thiserror::Error)]
+#[error("the store lists more in {folder} than was ever written")]
+pub(crate) struct Endless {
+    pub(crate) folder: String,
+}
+
 impl ReplicaError {
+    /// Of a list that has no end.
+    pub(crate) fn endless(folder: &impl ToString) -> Self {
+        Self::Altered {
+            object: folder.to_string(),
+            problem: "the store lists more in it than was ever written",
+        }
+    }
+
     /// Whether it may pass by itself.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Store(_) | Self::File(_))
@@ -163,6 +178,11 @@ fn told_of(error: &object_store::Error) -> String {
 
 impl From<object_store::Error> for ReplicaError {
     fn from(error: object_store::Error) -> Self {
+        if let object_store::Error::Generic { source, .. } = &error
+            && let Some(Endless { folder }) = source.downcast_ref()
+        {
+            return Self::endless(folder);
+        }
         Self::Store(Box::new(error))
     }
 }

@@ -231,10 +231,7 @@ pub(crate) async fn listed(store: &dyn ObjectStore, folder: &Path) -> Result<Vec
     let mut found = Vec::new();
     while let Some(next) = listed.try_next().await? {
         if found.len() >= LISTED_MAX {
-            return Err(ReplicaError::Altered {
-                object: folder.to_string(),
-                problem: "the store lists more in it than was ever written",
-            });
+            return Err(ReplicaError::endless(folder));
         }
         found.push(next.location);
     }

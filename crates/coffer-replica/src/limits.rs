@@ -67,8 +67,21 @@ pub const UNFINISHED_AGE: Duration = Duration::from_secs(3_600);
 /// thousand numbers each there are no more in a window of ten years.
 pub const LISTED_MAX: usize = 400_000;
 
+/// The most blobs of a bucket whose ids begin with the same byte: of a thousand million in all.
+pub const BLOBS_LISTED_MAX: usize = 4_000_000;
+
+/// A list may have so many pages in a row that nothing is in.
+pub const EMPTY_PAGES_MAX: usize = 100;
+
 /// How long a request to a store may take.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a request may take that sends next to nothing, with all that it is tried again, and how
+/// long what is read may not go on.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A request that sends more has a second more for so many bytes each.
+pub const SLOWEST_BYTES_PER_SECOND: u64 = 64 * 1_024;
 
 /// How long it may take to connect to a store.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,30 +1,28 @@
 //! Where a copy is, by its URL.
 //!
-//! `file:///mnt/disk/coffer`, or `s3://bucket/prefix` with the parameters `endpoint`, `region`,
-//! `ca` (a file of certificates) and `credentials` (a file as the AWS tools have it). Credentials
-//! come from that file, or from the environment (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
-//! `AWS_SESSION_TOKEN`), never from the URL.
+//! `file:///mnt/disk/coffer`; `s3://bucket/prefix` with the parameters `endpoint`, `region`, `ca`
+//! (a file of certificates) and `credentials` (a file as the tools of that cloud have it);
+//! `az://container/prefix` with `account` in place of the region; `gs://bucket/prefix` with neither.
+//! Credentials come from that file or from the environment, never from the URL.
 
-use std::collections::HashMap;
 use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use object_store::aws::AmazonS3Builder;
-use object_store::prefix::PrefixStore;
-use object_store::{Certificate, ClientOptions, ObjectStore, RetryConfig};
+use object_store::ObjectStore;
 use url::Url;
 
 use crate::error::{ReplicaError, Result};
-use crate::limits::{CONNECT_TIMEOUT, REQUEST_TIMEOUT, RETRIES, RETRY_TIMEOUT, SETTINGS_MAX_BYTES};
 
 mod folder;
 
-use self::folder::Folder;
+mod guarded;
 
-/// The region where none is named.
-const REGION: &str = "us-east-1";
+mod cloud;
+
+use self::folder::Folder;
+#[cfg(test)]
+pub(crate) use self::guarded::Guarded;
 
 /// A place for a copy.
 #[derive(Clone, Debug)]
@@ -51,22 +49,30 @@ impl Place {
         let known: &[&str] = match url.scheme() {
             "file" if url.host_str().is_none_or(str::is_empty) && url.path() != "/" => &[],
             "file" => return Err(refused("write file:///FOLDER, with three slashes")),
-            "s3" if url.host_str().is_some_and(|host| !host.is_empty()) => {
-                &["endpoint", "region", "ca", "credentials"]
-            }
-            "s3" => return Err(refused("write s3://BUCKET/PREFIX?endpoint=…")),
-            "az" | "gs" => return Err(refused("this version is built for file:// and s3:// only")),
-            _ => return Err(refused("it must begin with file:// or s3://")),
+            "s3" => &["endpoint", "region", "ca", "credentials"],
+            "az" => &["endpoint", "account", "ca", "credentials"],
+            "gs" => &["endpoint", "ca", "credentials"],
+            _ => return Err(refused("it must begin with file://, s3://, az:// or gs://")),
         };
+        if url.scheme() != "file" && url.host_str().is_none_or(str::is_empty) {
+            return Err(refused(match url.scheme() {
+                "az" => "write az://CONTAINER/PREFIX?account=…",
+                "gs" => "write gs://BUCKET/PREFIX",
+                _ => "write s3://BUCKET/PREFIX?endpoint=…",
+            }));
+        }
         let path = (url.scheme() == "file").then(|| url.to_file_path());
         if path.is_some_and(|path| path.is_ok_and(|path| path.to_str().is_none())) {
             return Err(refused("its folder's name is no UTF-8"));
         }
-        for (name, _) in url.query_pairs() {
+        for (name, value) in url.query_pairs() {
             if !known.contains(&name.as_ref()) {
                 return Err(refused(&format!(
                     "it has no parameter `{name}`: {known:?} are known"
                 )));
+            }
+            if name == "endpoint" {
+                check_endpoint(&value).map_err(refused)?;
             }
         }
         Ok(Self { url })
@@ -107,7 +113,7 @@ impl Place {
     pub fn open(&self, makes: bool) -> Result<Arc<dyn ObjectStore>> {
         match self.url.scheme() {
             "file" => self.open_folder(makes),
-            _ => self.open_s3(),
+            _ => self.open_cloud(),
         }
     }
 
@@ -132,93 +138,18 @@ impl Place {
         let folder = Folder::open(&path).map_err(|error| self.refused(error))?;
         Ok(Arc::new(folder))
     }
-
-    fn open_s3(&self) -> Result<Arc<dyn ObjectStore>> {
-        let query: HashMap<_, _> = self.url.query_pairs().collect();
-        let get = |name: &str| query.get(name).map(|value| value.as_ref());
-        let mut client = ClientOptions::new()
-            .with_timeout(REQUEST_TIMEOUT)
-            .with_connect_timeout(CONNECT_TIMEOUT);
-        if let Some(ca) = get("ca") {
-            let pem = self.read(ca)?;
-            let all = Certificate::from_pem_bundle(pem.as_bytes());
-            for certificate in all.map_err(|error| self.refused(error))? {
-                client = client.with_root_certificate(certificate);
-            }
-        }
-        let mut builder = AmazonS3Builder::new()
-            .with_bucket_name(self.url.host_str().unwrap_or_default())
-            .with_region(get("region").unwrap_or(REGION))
-            .with_retry(RetryConfig {
-                max_retries: RETRIES,
-                retry_timeout: RETRY_TIMEOUT,
-                ..RetryConfig::default()
-            });
-        if let Some(endpoint) = get("endpoint") {
-            client = client.with_allow_http(endpoint.starts_with("http://"));
-            builder = builder
-                .with_endpoint(endpoint)
-                .with_virtual_hosted_style_request(false);
-        }
-        let [id, secret, token] = match get("credentials") {
-            Some(file) => {
-                let text = self.read(file)?;
-                credentials_in(&text)
-            }
-            None => [
-                "AWS_ACCESS_KEY_ID",
-                "AWS_SECRET_ACCESS_KEY",
-                "AWS_SESSION_TOKEN",
-            ]
-            .map(|name| std::env::var(name).ok()),
-        };
-        let (Some(id), Some(secret)) = (id, secret) else {
-            return Err(self.refused(
-                "there are no credentials: name a file as the AWS tools have it, \
-                 `?credentials=FILE`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for the \
-                 server",
-            ));
-        };
-        builder = builder
-            .with_access_key_id(id)
-            .with_secret_access_key(secret);
-        if let Some(token) = token {
-            builder = builder.with_token(token);
-        }
-        let store = builder.with_client_options(client).build();
-        let store = store.map_err(|error| self.refused(error))?;
-        let prefix = self.url.path().trim_matches('/');
-        if prefix.is_empty() {
-            return Ok(Arc::new(store));
-        }
-        Ok(Arc::new(PrefixStore::new(store, prefix)))
-    }
-
-    fn read(&self, file: &str) -> Result<String> {
-        let read = |file: &str| {
-            let mut text = String::new();
-            let opened = fs::File::open(Path::new(file))?;
-            opened.take(SETTINGS_MAX_BYTES).read_to_string(&mut text)?;
-            Ok::<_, std::io::Error>(text)
-        };
-        read(file).map_err(|error| self.refused(format!("{file}: {error}")))
-    }
 }
 
-/// Access key, secret and token of the first profile.
-fn credentials_in(text: &str) -> [Option<String>; 3] {
-    let value = |wanted: &str| {
-        text.lines().find_map(|line| {
-            let (name, value) = line.split_once('=')?;
-            (name.trim() == wanted).then(|| value.trim().to_owned())
-        })
-    };
-    [
-        "aws_access_key_id",
-        "aws_secret_access_key",
-        "aws_session_token",
-    ]
-    .map(value)
+/// What is told of a wrong one does not repeat it: where it has credentials, the URL that it is in
+/// is shown to the one who gave it alone.
+fn check_endpoint(text: &str) -> std::result::Result<(), &'static str> {
+    let url = Url::parse(text).ok();
+    let url = url.filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    let url = url.ok_or("its endpoint must be https://HOST or http://HOST")?;
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+        return Err("its endpoint has credentials in it: name a file, `?credentials=FILE`");
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -232,7 +163,17 @@ mod tests {
             ("mnt/disk", "relative URL"),
             ("file://mnt/disk", "three slashes"),
             ("s3:///prefix", "s3://BUCKET"),
-            ("az://container", "file:// and s3:// only"),
+            ("az:///prefix", "az://CONTAINER"),
+            ("gs:///prefix", "gs://BUCKET"),
+            ("az://container?region=x", "no parameter `region`"),
+            ("az://container?sas_token=x", "no parameter `sas_token`"),
+            ("gs://bucket?account=x", "no parameter `account`"),
+            ("s3://b?endpoint=ftp://host", "https://HOST"),
+            (
+                "s3://b?endpoint=https://id:secret@host",
+                "credentials in it",
+            ),
+            ("az://c?endpoint=https://host/%3Fsig=x", "credentials in it"),
             ("ftp://host/x", "must begin with"),
             ("file:///t/a%FFb", "no UTF-8"),
             ("s3://bucket/x?bucket=y", "no parameter `bucket`"),
@@ -241,12 +182,5 @@ mod tests {
             let error = Place::parse(url).unwrap_err().to_string();
             assert!(error.contains(told), "{url}: {error}");
         }
-    }
-
-    #[test]
-    fn credentials_are_read_as_the_aws_tools_write_them() {
-        let text = "[default]\naws_access_key_id = A\naws_secret_access_key=B=C\n";
-        let found = credentials_in(text);
-        assert_eq!(found, [Some("A".to_owned()), Some("B=C".to_owned()), None]);
     }
 }

@@ -18,7 +18,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use crate::error::{ReplicaError, Result};
 use crate::find::{folders_in, listed};
 use crate::head::Head;
-use crate::limits::{REMOVED_AT_ONCE, UNFINISHED_AGE};
+use crate::limits::{BLOBS_LISTED_MAX, REMOVED_AT_ONCE, UNFINISHED_AGE};
 use crate::names::{self, Number};
 use crate::write::CopyWriter;
 
@@ -47,12 +47,17 @@ impl CopyWriter {
     /// # Errors
     /// Of the store.
     pub async fn blobs_from(&self, bucket: BucketId, first: u8) -> Result<HashSet<BlobId>> {
-        let listed = self
-            .copy
-            .store
-            .list(Some(&names::blobs_from(bucket, first)));
-        let ids = listed.try_filter_map(async |found| Ok(names::blob_at(&found.location)));
-        Ok(ids.try_collect().await?)
+        let folder = names::blobs_from(bucket, first);
+        let mut listed = self.copy.store.list(Some(&folder));
+        let (mut ids, mut count) = (HashSet::new(), 0);
+        while let Some(found) = listed.try_next().await? {
+            count += 1;
+            if count > BLOBS_LISTED_MAX {
+                return Err(ReplicaError::endless(&folder));
+            }
+            ids.extend(names::blob_at(&found.location));
+        }
+        Ok(ids)
     }
 
     /// All blobs that there are of a bucket.

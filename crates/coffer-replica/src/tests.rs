@@ -386,6 +386,7 @@ async fn another_key_opens_nothing_and_a_place_is_taken_once() {
 }
 
 #[cfg(test)]
+mod clouds;
 mod folder;
 mod keystores;
 mod window;

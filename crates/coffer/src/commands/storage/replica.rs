@@ -38,7 +38,10 @@ pub enum ReplicaCommand {
     Add {
         /// Name of the copy
         name: String,
-        /// file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME&ca=FILE&credentials=FILE
+        /// file:///FOLDER, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX or gs://BUCKET/PREFIX
+        ///
+        /// Parameters: endpoint=URL, ca=FILE and credentials=FILE; region=NAME of s3, account=NAME
+        /// of az.
         url: String,
         /// How long what was can be restored, such as 30d, 12h or 0s for the newest only
         #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
@@ -344,13 +347,16 @@ in time is answered as in doubt (503): it is stored here, and goes there when th
 again. Reads don't wait. `status` says `catching up` until the copy was whole once; writes wait from
 then on. Where another server writes the copy by now, writes are refused until it is removed.
 
-Credentials for s3:// come from a file as the AWS tools have it, or from
-the environment of the server.
+Credentials come from a file as the tools of that cloud have it, or from the environment of the
+server: for s3:// those of the AWS tools, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for az://
+`key = …` or `sas_token = …`, or AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN; for gs:// the JSON
+file of a service account's key, which GOOGLE_APPLICATION_CREDENTIALS may name.
 
 Examples:
   coffer replica add disk file:///mnt/disk/coffer --keep 30d
   coffer replica add far 's3://copies/coffer?endpoint=https://s3.example&credentials=/etc/far'
   coffer replica add safe 's3://copies/coffer?endpoint=https://s3.example' --sync --sync-wait 5s
+  coffer replica add cloud 'az://copies/coffer?account=acme&credentials=/etc/coffer/azure'
   coffer replica add vault file:///mnt/other/coffer --with-keystore --recipient age1…
   coffer replica status disk --json
   coffer replica verify disk
