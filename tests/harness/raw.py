@@ -1,5 +1,6 @@
 """Requests byte by byte over TLS, signed or not, for what no client library would send."""
 
+import base64
 import datetime
 import hashlib
 import hmac
@@ -84,6 +85,11 @@ def send(server, method, path, *, query="", headers=None, body=b"", timeout=30, 
     with connect(server, timeout) as connection:
         connection.sendall(request_head(method, target, signed) + body)
         return receive(connection, method)
+
+
+def md5_of(body):
+    """The header that tells a body's MD5."""
+    return {"content-md5": base64.b64encode(hashlib.md5(body).digest()).decode()}
 
 
 def receive(connection, method="GET"):

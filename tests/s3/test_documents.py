@@ -1,19 +1,21 @@
 """XML bodies: read as XML, whatever way it is written in."""
 
+import base64
+import binascii
 import hashlib
-from base64 import b64encode
 
 import pytest
 
 from harness.clients import refused
 from harness.content import PART_MIN_BYTES, content
-from harness.raw import send
+from harness.raw import md5_of, send
 
 EMOJI = "grin \U0001f600.txt"
 
 
 def delete(server, bucket, document):
-    return send(server, "POST", f"/{bucket}", query="delete=", body=document.encode())
+    body = document.encode()
+    return send(server, "POST", f"/{bucket}", query="delete=", body=body, headers=md5_of(body))
 
 
 def names(s3, bucket):
@@ -100,9 +102,8 @@ def test_digests_are_those_of_the_document_as_it_came(server, s3, bucket):
     for name in ("x", "xy"):
         s3.put_object(Bucket=bucket, Key=name, Body=b"x")
     for body, expected in [(b"another", 400), (document, 200)]:
-        headers = {"content-md5": b64encode(hashlib.md5(body).digest()).decode()}
         status, _, answer = send(
-            server, "POST", f"/{bucket}", query="delete=", body=document, headers=headers
+            server, "POST", f"/{bucket}", query="delete=", body=document, headers=md5_of(body)
         )
         assert status == expected, answer
         assert expected == 200 or b"<Code>BadDigest</Code>" in answer, answer
@@ -157,3 +158,40 @@ def test_no_bucket_is_made_elsewhere_than_its_document_says(server, s3):
     [tag] = s3.get_bucket_tagging(Bucket="made-here")["TagSet"]
     assert tag == {"Key": "a", "Value": "b+c"}
     s3.delete_bucket(Bucket="made-here")
+
+
+def test_a_deletion_comes_with_a_digest_of_its_document(server, s3, bucket):
+    document = b"<Delete><Object><Key>a</Key></Object></Delete>"
+    crc32, other = (
+        base64.b64encode(binascii.crc32(text).to_bytes(4)).decode() for text in (document, b"other")
+    )
+    chunked = {
+        "content-encoding": "aws-chunked",
+        "x-amz-trailer": "x-amz-checksum-crc32",
+        "x-amz-decoded-content-length": str(len(document)),
+    }
+
+    def delete(headers, body=document, **more):
+        s3.put_object(Bucket=bucket, Key="a", Body=b"x")
+        path = f"/{bucket}"
+        status, _, told = send(
+            server, "POST", path, query="delete=", body=body, headers=headers, **more
+        )
+        assert (names(s3, bucket) == set()) is (status == 200), told
+        return status, told
+
+    def trailing(value):
+        body = f"{len(document):x}\r\n".encode() + document
+        body += f"\r\n0\r\nx-amz-checksum-crc32:{value}\r\n\r\n".encode()
+        return delete(chunked, body, payload_hash="STREAMING-UNSIGNED-PAYLOAD-TRAILER")
+
+    signed = hashlib.sha256(document).hexdigest()
+    for more in ({}, {"payload_hash": signed}):
+        status, told = delete({}, **more)
+        assert status == 400 and b"<Code>InvalidRequest</Code>" in told
+        assert b"Missing required header for this request: Content-MD5" in told
+    assert delete(md5_of(document))[0] == 200
+    assert delete({"x-amz-checksum-crc32": crc32})[0] == 200
+    assert delete({"x-amz-checksum-crc32": other})[0] == 400
+    assert trailing(crc32)[0] == 200
+    assert trailing(other)[0] == 400

@@ -147,12 +147,16 @@ impl ExpectedDigests {
         Ok(())
     }
 
-    /// Compares with a body that is in memory.
-    pub(crate) fn compare_whole(&self, body: &[u8]) -> Result<(), VaultError> {
+    /// Compares with a body that is in memory, and what came after it.
+    pub(crate) fn compare_whole(
+        &self,
+        body: &[u8],
+        trailers: &dyn Trailers,
+    ) -> Result<(), VaultError> {
         let mut digester = Digester::new(self.plan());
         digester.update(body);
         let digests = digester.finish();
-        self.compare(&NoTrailers, digests.md5, |_| {
+        self.compare(trailers, digests.md5, |_| {
             digests.checksum.map(|checksum| checksum.value)
         })
     }
@@ -255,8 +259,8 @@ mod tests {
             wrong,
             Err(VaultError::BadDigest { what: "CRC32" })
         ));
-        assert!(expected.compare_whole(b"123456789").is_ok());
-        assert!(expected.compare_whole(b"1234").is_err());
+        assert!(expected.compare_whole(b"123456789", &NoTrailers).is_ok());
+        assert!(expected.compare_whole(b"1234", &NoTrailers).is_err());
     }
 
     #[test]
@@ -264,8 +268,8 @@ mod tests {
         // RFC 1321, appendix A.5: "abc".
         let expected = expected(&[("content-md5", "kAFQmDzST7DWlj99KOF/cg==")]).unwrap();
         assert!(expected.plan().md5);
-        assert!(expected.compare_whole(b"abc").is_ok());
-        assert!(expected.compare_whole(b"abd").is_err());
+        assert!(expected.compare_whole(b"abc", &NoTrailers).is_ok());
+        assert!(expected.compare_whole(b"abd", &NoTrailers).is_err());
     }
 
     #[test]

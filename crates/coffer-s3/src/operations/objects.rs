@@ -193,7 +193,7 @@ pub(crate) async fn delete_objects(
     request: S3Request<DeleteObjectsInput>,
 ) -> S3Result<S3Response<DeleteObjectsOutput>> {
     let caller = Caller::of(&request)?;
-    caller.check_xml_body(headers(&request))?;
+    caller.check_xml_body_has_digest(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
     let bypasses = lock::bypasses_governance(headers(&request));
     let Delete { objects, quiet } = request.input.delete;

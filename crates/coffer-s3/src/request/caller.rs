@@ -70,8 +70,19 @@ impl Caller {
     pub(crate) fn check_xml_body(&self, headers: &HeaderMap) -> S3Result {
         let expected = ExpectedDigests::read(headers)?;
         expected
-            .compare_whole(self.context.xml())
+            .compare_whole(self.context.xml(), &self.context)
             .map_err(from_vault)
+    }
+
+    /// As [`check_xml_body`](Self::check_xml_body), where there must be one.
+    pub(crate) fn check_xml_body_has_digest(&self, headers: &HeaderMap) -> S3Result {
+        if ExpectedDigests::read(headers)? == ExpectedDigests::default() {
+            return Err(s3_error!(
+                InvalidRequest,
+                "Missing required header for this request: Content-MD5 OR x-amz-checksum-*"
+            ));
+        }
+        self.check_xml_body(headers)
     }
 
     /// As [`check_xml_body`](Self::check_xml_body), where the checksum in the headers is that of
@@ -79,7 +90,7 @@ impl Caller {
     pub(crate) fn check_xml_md5(&self, headers: &HeaderMap) -> S3Result {
         let expected = ExpectedDigests::md5_only(headers)?;
         expected
-            .compare_whole(self.context.xml())
+            .compare_whole(self.context.xml(), &self.context)
             .map_err(from_vault)
     }
 

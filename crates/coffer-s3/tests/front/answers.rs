@@ -12,7 +12,7 @@ fn delete(front: &Front) -> Ask<'_> {
         "<Delete><Object><Key>k</Key></Object>{}</Delete>",
         object.repeat(999)
     );
-    front.ask("POST", "/buc").query("delete", "").body(body)
+    front.ask("POST", "/buc").deletes(body)
 }
 
 /// Holds answers unread until there is no room for another.
@@ -42,7 +42,7 @@ async fn answers_that_are_not_read_share_their_room() {
     delete(&front).send().await.refused(503, "SlowDown");
     front.read("k").await.expect(200);
     let body = "<Delete><Object><Key>other</Key></Object></Delete>";
-    let small = front.ask("POST", "/buc").query("delete", "").body(body);
+    let small = front.ask("POST", "/buc").deletes(body);
     small.send().await.expect(200);
 
     drop(held);

@@ -12,7 +12,7 @@ use crate::front::{Ask, Front};
 const MIB: usize = 1 << 20;
 
 fn delete(front: &Front, body: impl Into<Vec<u8>>) -> Ask<'_> {
-    front.ask("POST", "/buc").query("delete", "").body(body)
+    front.ask("POST", "/buc").deletes(body)
 }
 
 fn tagging(front: &Front, body: impl Into<Vec<u8>>) -> Ask<'_> {

@@ -2,6 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use aws_lc_rs::digest;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use coffer_s3::{BrokenOff, S3Options, S3Service};
 use coffer_vault::{Vault, VaultOptions};
@@ -126,6 +129,15 @@ impl Ask<'_> {
     pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
+    }
+
+    /// A deletion of many, with the checksum that it must have.
+    pub(crate) fn deletes(self, body: impl Into<Vec<u8>>) -> Self {
+        let body = body.into();
+        let sum = digest::digest(&digest::SHA256, &body);
+        let sum = STANDARD.encode(sum);
+        let ask = self.query("delete", "").body(body);
+        ask.header("x-amz-checksum-sha256", &sum)
     }
 
     /// What `x-amz-content-sha256` says instead of the body's hash.

@@ -166,7 +166,7 @@ async fn many_are_deleted_at_once_and_the_request_is_compared_with_its_digest() 
     front.put("b", "x").await;
     let body = "<Delete><Object><Key>a</Key></Object><Object><Key>never</Key></Object>\
                 <Object><Key>b</Key><VersionId>7</VersionId></Object></Delete>";
-    let delete = || front.ask("POST", "/buc").query("delete", "").body(body);
+    let delete = || front.ask("POST", "/buc").deletes(body);
     let wrong = delete()
         .header("content-md5", "kAFQmDzST7DWlj99KOF/cg==")
         .send()
@@ -174,6 +174,9 @@ async fn many_are_deleted_at_once_and_the_request_is_compared_with_its_digest() 
     wrong.refused(400, "BadDigest");
     let wrong = delete().payload(&"0".repeat(64)).send().await;
     wrong.refused(400, "XAmzContentSHA256Mismatch");
+    let bare = front.ask("POST", "/buc").query("delete", "").body(body);
+    let bare = bare.send().await.refused(400, "InvalidRequest");
+    assert!(bare.element("Message").contains("Content-MD5"));
     front.read("a").await.expect(200);
     let done = delete().send().await.expect(200);
     assert_eq!(done.elements("Deleted").len(), 2, "{}", done.text());
