@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from harness.administration import ask
 from harness.clients import refused, s3_client
 
 
@@ -139,11 +140,28 @@ def test_nothing_of_a_removed_bucket_stays_on_disk(own_server):
         "192.168.5.4",
         "spa ce",
         "ümlaut",
+        "xn--name",
+        "sthree-name",
+        "amzn-s3-demo-bucket",
+        "name-s3alias",
+        "name--ol-s3",
+        "name.mrap",
+        "name--use1-az4--x-s3",
+        "name--table-s3",
     ],
 )
 def test_names_that_s3_refuses(server, name):
     with refused("InvalidBucketName", 400):
         s3_client(server, validate=False).create_bucket(Bucket=name)
+
+
+def test_a_bucket_that_has_a_name_of_aws_is_one_like_others(server, s3):
+    name = "name.mrap"
+    ask(server, "bucket", "create", name)
+    s3.put_object(Bucket=name, Key="a", Body=b"x")
+    assert s3.get_object(Bucket=name, Key="a")["Body"].read() == b"x"
+    s3.delete_object(Bucket=name, Key="a")
+    s3.delete_bucket(Bucket=name)
 
 
 def test_location_constraints(s3):

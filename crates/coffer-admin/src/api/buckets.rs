@@ -145,10 +145,11 @@ pub(crate) fn bucket_name(name: &str) -> Result<BucketName, Refusal> {
     })
 }
 
-/// The name of a bucket to be made: one that S3 clients could have made, too.
+/// The name of a bucket to be made: one that S3 clients reach, be it one that AWS keeps for itself,
+/// which a bucket that moves in may have.
 fn new_bucket_name(name: &str) -> Result<BucketName, Refusal> {
     let name = bucket_name(name)?;
-    if name.could_be_made_over_s3() {
+    if name.is_of_s3() {
         Ok(name)
     } else {
         Err(Refusal::invalid(format!(

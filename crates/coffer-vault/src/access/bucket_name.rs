@@ -5,6 +5,13 @@ use std::fmt;
 
 use crate::limits::{BUCKET_NAME_BYTES, S3_BUCKET_NAME_MIN_BYTES};
 
+/// What no name of a new bucket begins with (Amazon S3 User Guide, "General purpose bucket naming
+/// rules").
+const RESERVED_STARTS: [&str; 2] = ["sthree-", "amzn-s3-demo-"];
+
+/// What none ends with.
+const RESERVED_ENDS: [&str; 5] = ["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"];
+
 /// A bucket's name by S3's rules, but that it may be shorter: 1 to 63 of `a-z 0-9 . -`, beginning
 /// and ending with a letter or digit, no two dots together, and not shaped like an IPv4 address.
 ///
@@ -40,8 +47,16 @@ impl BucketName {
         good.then(|| Self(name.to_owned()))
     }
 
-    /// Whether S3 would make a bucket of this name: names that begin so stand for others in DNS.
+    /// Whether S3 would make a bucket of this name: it keeps some for itself.
     pub fn could_be_made_over_s3(&self) -> bool {
+        let begins = { RESERVED_STARTS.iter() }.any(|start| self.0.starts_with(start));
+        let ends = RESERVED_ENDS.iter().any(|end| self.0.ends_with(end));
+        self.is_of_s3() && !begins && !ends
+    }
+
+    /// Whether S3's clients take it for a bucket's name: names that begin so stand for others in
+    /// DNS.
+    pub fn is_of_s3(&self) -> bool {
         self.0.len() >= S3_BUCKET_NAME_MIN_BYTES && !self.0.starts_with("xn--")
     }
 
@@ -80,5 +95,35 @@ mod tests {
         ] {
             assert!(BucketName::new(bad).is_none(), "{bad}");
         }
+    }
+    #[test]
+    fn names_that_s3_keeps_for_itself_are_those_of_no_new_bucket() {
+        let could = |name: &str| BucketName::new(name).unwrap().could_be_made_over_s3();
+        for good in [
+            "abc",
+            "sthree",
+            "a-sthree-b",
+            "s3alias",
+            "a--x-s3-b",
+            "mrap",
+        ] {
+            assert!(could(good), "{good}");
+        }
+        for reserved in [
+            "b",
+            "xn--a",
+            "sthree-a",
+            "sthree-configurator-a",
+            "amzn-s3-demo-bucket",
+            "a-s3alias",
+            "a--ol-s3",
+            "a.mrap",
+            "a--use1-az4--x-s3",
+            "a--table-s3",
+        ] {
+            assert!(!could(reserved), "{reserved}");
+        }
+        let is_of_s3 = |name: &str| BucketName::new(name).unwrap().is_of_s3();
+        assert!(is_of_s3("sthree-a") && !is_of_s3("b") && !is_of_s3("xn--a"));
     }
 }
