@@ -7,6 +7,7 @@ import urllib.request
 
 import boto3
 import pytest
+import requests
 from botocore import UNSIGNED
 from botocore.config import Config
 
@@ -183,6 +184,47 @@ def test_who_signs_nothing_writes_where_a_policy_lets_it(server, ann, site, nobo
     ):
         with refused("AccessDenied", 403):
             call()
+
+
+def form(server, bucket, body=b"content", **fields):
+    """Status of a form that nobody signed."""
+    answer = requests.post(
+        f"{server.endpoint}/{bucket}",
+        data=fields,
+        files={"file": ("a.txt", body, "text/plain")},
+        verify=str(server.ca),
+        timeout=60,
+    )
+    return answer.status_code, answer.text
+
+
+def test_a_form_that_nobody_signed_is_let_in_where_everyone_may_write(server, ann, site):
+    key = "in/${filename}"
+    status, text = form(server, site, key=key)
+    assert status == 403 and "AccessDenied" in text
+    put(ann, site, everyone(site, "s3:PutObject", key="in/*"))
+    assert form(server, site, key=key)[0] == 204
+    status, text = form(server, site, b"again", key=key, success_action_status="201")
+    assert status == 201 and "<Key>in/a.txt</Key>" in text
+    assert read(ann, site, "in/a.txt") == b"again"
+    # Only there, and only that.
+    assert form(server, site, key="elsewhere")[0] == 403
+    tag = "<Tagging><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tagging>"
+    assert form(server, site, key=key, tagging=tag)[0] == 403
+    assert form(server, site, key=key, acl="public-read")[0] == 403
+    assert form(server, "nothing-there", key=key)[0] == 403
+    # A part of a signature is no form without one.
+    for alone in ("policy", "x-amz-credential", "x-amz-signature", "AWSAccessKeyId", "signature"):
+        assert form(server, site, key=key, **{alone: "x"})[0] in (400, 403), alone
+    signed = {"StringEquals": {"s3:authType": "POST"}}
+    put(ann, site, everyone(site, "s3:PutObject", key="in/*") | {"Condition": signed})
+    assert form(server, site, key=key)[0] == 403
+    ann.put_public_access_block(
+        Bucket=site, PublicAccessBlockConfiguration={"RestrictPublicBuckets": True}
+    )
+    put(ann, site, everyone(site, "s3:PutObject", key="in/*"))
+    assert form(server, site, key=key)[0] == 403
+    assert read(ann, site, "in/a.txt") == b"again"
 
 
 def test_who_signs_nothing_chooses_no_headers(server, ann, site):

@@ -13,6 +13,9 @@ use crate::signature::signer::{DateTime, REQUEST, Scope, Signer};
 use crate::signature::version_2;
 use crate::signature::version_4::is_of_day;
 
+/// Fields that a signature stands in.
+const SIGNATURES: [&str; 2] = ["signature", "x-amz-signature"];
+
 /// The access key's id that a form claims to be signed by, if it names one.
 pub(crate) fn claimed(fields: &Fields) -> Option<&str> {
     match fields.get("x-amz-credential") {
@@ -22,16 +25,24 @@ pub(crate) fn claimed(fields: &Fields) -> Option<&str> {
 }
 
 /// The subject whose access key signed the policy rightly, by version 4 or, as SDKs still do by
-/// default, by version 2.
+/// default, by version 2; none where there is neither a policy nor anything of a signature: then
+/// nobody says who it is.
 ///
 /// # Errors
-/// As S3: `AccessDenied` where nothing is signed, and those of a wrong signature.
-pub(crate) fn subject(vault: &Vault, fields: &Fields) -> S3Result<Arc<Subject>> {
-    let (Some(id), Some(policy)) = (claimed(fields), fields.get("policy")) else {
-        return Err(s3_error!(
-            AccessDenied,
-            "A form needs a policy, and its signature"
-        ));
+/// As S3: `AccessDenied` where there is a policy or a signature alone, and those of a wrong
+/// signature.
+pub(crate) fn subject(vault: &Vault, fields: &Fields) -> S3Result<Option<Arc<Subject>>> {
+    let (id, policy) = match (claimed(fields), fields.get("policy")) {
+        (Some(id), Some(policy)) => (id, policy),
+        (None, None) if !SIGNATURES.iter().any(|name| fields.get(name).is_some()) => {
+            return Ok(None);
+        }
+        _ => {
+            return Err(s3_error!(
+                AccessDenied,
+                "A form needs a policy, and its signature"
+            ));
+        }
     };
     let secret = vault.secret_access_key(id);
     let secret = secret.ok_or_else(|| no_access_key(vault, id))?;
@@ -45,7 +56,8 @@ pub(crate) fn subject(vault: &Vault, fields: &Fields) -> S3Result<Arc<Subject>> 
     if !is_right {
         return Err(does_not_match());
     }
-    vault.subject(id).ok_or_else(|| no_access_key(vault, id))
+    let subject = vault.subject(id);
+    subject.map(Some).ok_or_else(|| no_access_key(vault, id))
 }
 
 /// How a form is signed, as policies ask for it.

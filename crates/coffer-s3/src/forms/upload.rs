@@ -31,6 +31,7 @@ use crate::parameters::{
 };
 use crate::request::asked::describe::{Described, describe, is_any_shared};
 use crate::request::caller::Caller;
+use crate::request::context::RequestContext;
 
 /// Where a form was sent, as its answers tell.
 pub(crate) struct Target<'a> {
@@ -42,24 +43,33 @@ pub(crate) struct Target<'a> {
     pub(crate) headers: &'a HeaderMap,
 }
 
-/// Checks a form whose signature is right against its policy, and stores its file.
+/// Who signed a form, if anybody did, and the request.
+pub(crate) type Sender<'a> = (Option<Arc<Subject>>, &'a Arc<RequestContext>);
+
+/// Checks a form whose signature is right against its policy, and stores its file. A form that
+/// nobody signed has no policy, and is let in where everyone is.
 ///
 /// # Errors
 /// As S3 has them.
 pub(crate) async fn upload(
     vault: &Vault,
-    caller: &Caller,
+    sender: Sender<'_>,
     form: Form,
     target: &Target<'_>,
 ) -> S3Result<HttpResponse> {
     let Form { fields, file } = form;
     let bucket = names::bucket(target.bucket)?;
     let key = fields.key(&file)?;
-    let policy = Policy::parse(fields.get("policy").unwrap_or_default())?;
-    let range = policy.check(&fields, target.bucket, &key, OffsetDateTime::now_utc())?;
+    let range = match &sender.0 {
+        Some(_) => {
+            let policy = Policy::parse(fields.get("policy").unwrap_or_default())?;
+            policy.check(&fields, target.bucket, &key, OffsetDateTime::now_utc())?
+        }
+        None => None,
+    };
     let name = names::object(key)?;
     let sent = (&fields, target.headers);
-    let stored = store(vault, caller, &bucket, name.clone(), sent, file, range).await?;
+    let stored = store(vault, sender, &bucket, name.clone(), sent, file, range).await?;
     let mut answer = answer(&fields, target, &name, &stored.etag)?;
     let told = Told::of(&stored.encryption, &stored.level);
     answer.headers_mut().extend(told.headers());
@@ -74,7 +84,7 @@ pub(crate) async fn upload(
 
 async fn store(
     vault: &Vault,
-    caller: &Caller,
+    sender: Sender<'_>,
     bucket: &BucketName,
     name: ObjectName,
     (fields, of_request): (&Fields, &HeaderMap),
@@ -86,10 +96,7 @@ async fn store(
     expected_owner::check(&headers, vault.account_id().as_str())?;
     encryption::check_headers("PostObject", &headers)?;
     let described = (&headers, tags_of(fields)?, of_request);
-    let caller = &Caller {
-        subject: describe_form(vault, caller, bucket, &name, described),
-        context: caller.context.clone(),
-    };
+    let caller = &caller_of_form(vault, sender, bucket, &name, described)?;
     caller.check_named_key(vault, bucket, &headers).await?;
     let received = Arc::new(AtomicU64::new(0));
     let put = PutObject {
@@ -110,33 +117,53 @@ async fn store(
     })
 }
 
-/// The subject as it asks for what a form stores, where a policy is to be asked.
-fn describe_form(
+/// Who sends a form, as it asks for what that stores, where a policy is to be asked.
+///
+/// # Errors
+/// `AccessDenied` where nobody signed it and not everyone is let in.
+fn caller_of_form(
     vault: &Vault,
-    caller: &Caller,
+    (signer, context): Sender<'_>,
     bucket: &BucketName,
     name: &ObjectName,
     (headers, tags, of_request): (&HeaderMap, Tags, &HeaderMap),
-) -> Arc<Subject> {
-    if !is_any_shared(vault, bucket.as_str(), headers) {
-        return caller.subject.clone();
-    }
-    let asked = describe(&Described {
-        operation: "PostObject",
-        bucket: bucket.as_str(),
-        object: Some(name.expose()),
-        query: "",
-        headers,
-        around_form: Some(of_request),
-        xml: &[],
-        tags: Some(tags),
-        lock_now_ms: vault.lock_now_ms(),
-        context: &caller.context,
-    });
-    match asked {
-        Some(asked) => Arc::new(caller.subject.asking(asked)),
-        None => caller.subject.clone(),
-    }
+) -> S3Result<Caller> {
+    let asked = || {
+        describe(&Described {
+            operation: "PostObject",
+            bucket: bucket.as_str(),
+            object: Some(name.expose()),
+            query: "",
+            headers,
+            around_form: Some(of_request),
+            xml: &[],
+            tags: Some(tags),
+            lock_now_ms: vault.lock_now_ms(),
+            context,
+        })
+    };
+    let is_shared = is_any_shared(vault, bucket.as_str(), headers);
+    let subject = match (signer, is_shared) {
+        (Some(signer), false) => signer,
+        (Some(signer), true) => match asked() {
+            Some(asked) => Arc::new(signer.asking(asked)),
+            None => signer,
+        },
+        (None, true) => {
+            let anonymous = asked().and_then(|asked| vault.anonymous(asked));
+            anonymous.ok_or_else(not_everyone)?
+        }
+        (None, false) => return Err(not_everyone()),
+    };
+    let context = context.clone();
+    Ok(Caller { subject, context })
+}
+
+fn not_everyone() -> S3Error {
+    s3_error!(
+        AccessDenied,
+        "A form without a policy and its signature is let in where everyone may write"
+    )
 }
 
 /// The file, which ends with an error where it is longer or shorter than it may be.

@@ -18,7 +18,7 @@ use crate::forms::fields::Form;
 use crate::forms::signed;
 use crate::forms::upload::{Target, upload};
 use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
-use crate::request::caller::{Caller, fault_error};
+use crate::request::caller::fault_error;
 use crate::request::context::RequestContext;
 use crate::signature::claimed_key::ClaimedKey;
 use crate::signature::payload::Payload;
@@ -70,18 +70,17 @@ impl Serving {
         let claim = ClaimedKey::Form(signed::claimed(&form.fields).map(str::to_owned));
         self.throttled(&claim, peer)?;
         context.set_claim(claim);
-        let caller = Caller {
-            subject: signed::subject(&self.at.vault, &form.fields)?,
-            context: context.clone(),
-        };
-        context.set_signed_in();
-        context.set_signed(signed::as_signed(&form.fields));
+        let signer = signed::subject(&self.at.vault, &form.fields)?;
+        if signer.is_some() {
+            context.set_signed_in();
+            context.set_signed(signed::as_signed(&form.fields));
+        }
         let target = Target {
             bucket: &bucket,
             is_in_host: parts.uri.path().trim_matches('/').is_empty(),
             headers: &parts.headers,
         };
-        upload(&self.at.vault, &caller, form, &target)
+        upload(&self.at.vault, (signer, context), form, &target)
             .await
             .map_err(told)
     }
