@@ -97,6 +97,36 @@ def test_what_a_policy_refuses_is_a_reading(levels):
     assert "secret" in denied(ann)
 
 
+def test_who_says_who_may_use_a_bucket_has_read_there(levels):
+    """Also where nothing had been said: that is told by what is taken."""
+    server = levels
+
+    def no_deletion(name):
+        deny = {"Effect": "Deny", "Principal": "*", "Action": "s3:DeleteObject"}
+        deny["Resource"] = f"arn:aws:s3:::{name}/*"
+        return json.dumps({"Version": "2012-10-17", "Statement": [deny]})
+
+    sayings = {
+        "block": lambda client, name: client.delete_public_access_block(Bucket=name),
+        "own": lambda client, name: client.put_bucket_ownership_controls(
+            Bucket=name, OwnershipControls={"Rules": [{"ObjectOwnership": "ObjectWriter"}]}
+        ),
+        "list": lambda client, name: client.put_bucket_acl(Bucket=name, ACL="private"),
+        "deny": lambda client, name: client.put_bucket_policy(
+            Bucket=name, Policy=no_deletion(name)
+        ),
+        "none": lambda client, name: client.delete_bucket_policy(Bucket=name),
+    }
+    for subject, say in sayings.items():
+        client = s3_client(server, credentials=make_subject(server, subject, "default..secret"))
+        name = f"said-{subject}"
+        place = {"LocationConstraint": "secret"}
+        client.create_bucket(Bucket=name, CreateBucketConfiguration=place)
+        client.put_object(Bucket=LOW, Key=subject, Body=b"y")
+        say(client, name)
+        assert "secret" in denied(client), subject
+
+
 @pytest.mark.parametrize("blocks", [True, False])
 def test_whether_a_public_policy_is_taken_is_a_reading(levels, blocks):
     """Whom the owner's blocks keep out is said at the bucket's level."""
@@ -275,14 +305,14 @@ def test_what_a_deleted_version_was_is_a_reading(told, many):
 @pytest.mark.parametrize("asks", ["put", "upload"])
 def test_whether_a_list_is_taken_is_a_reading(told, ownership, asks):
     _, ann = told
-    rule = {"Rules": [{"ObjectOwnership": ownership}]}
-    ann.put_bucket_ownership_controls(Bucket="told", OwnershipControls=rule)
+    secret = {"LocationConstraint": "secret"}
+    ann.create_bucket(Bucket="lists", ObjectOwnership=ownership, CreateBucketConfiguration=secret)
     ann.put_object(Bucket=LOW, Key="still free", Body=b"y")
-    ann.put_object(Bucket="told", Key="x", ACL="private")
+    ann.put_object(Bucket="lists", Key="x", ACL="private")
     ann.put_object(Bucket=LOW, Key="free as before", Body=b"y")
     ask_for = ann.put_object if asks == "put" else ann.create_multipart_upload
     with pytest.raises(ClientError):
-        ask_for(Bucket="told", Key="x", ACL="public-read")
+        ask_for(Bucket="lists", Key="x", ACL="public-read")
     assert "secret" in denied(ann)
 
 

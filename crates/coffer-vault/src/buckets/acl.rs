@@ -46,10 +46,6 @@ impl Vault {
         asked: AskedAcl,
     ) -> Result<()> {
         let row = self.row_to_share(subject, name).await?;
-        // Whether it is taken tells whether lists count.
-        if asked.may_be_refused() {
-            self.note_read(subject, &row).await?;
-        }
         let owner = self.owner_id(&row);
         let Some(acl) = self.list_allowed(&row, &asked, &owner)? else {
             return Ok(());

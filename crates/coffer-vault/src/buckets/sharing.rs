@@ -118,10 +118,6 @@ impl Vault {
                 let names = self.names(subject, &row)?;
                 let policy = Policy::parse(json, name.as_str(), &self.inner.account, &names);
                 let policy = policy.map_err(SharingError::from)?;
-                // Whether it is taken tells of the blocks.
-                if is_public(&policy) {
-                    self.note_read(subject, &row).await?;
-                }
                 let blocked = self.block(&row)?.check_policy(&policy);
                 blocked.map_err(|_| SharingError::PublicPolicy)?;
                 Some(policy)
@@ -199,7 +195,7 @@ impl Vault {
         Ok(block.unwrap_or_default())
     }
 
-    /// The bucket, if the subject may say who else may use it.
+    /// The bucket, if the subject may say who else may use it. It has read there, then.
     pub(super) async fn row_to_share(
         &self,
         subject: &Subject,
@@ -212,10 +208,9 @@ impl Vault {
             self.refused(subject, ACT, name);
             return Err(VaultError::AccessDenied);
         }
-        // What is taken and what is refused tells of what others have set there.
-        if row.documents.is_shared() {
-            self.note_read(subject, &row).await?;
-        }
+        // What is taken and what is refused tells of what others have set there, be it that they
+        // have set nothing.
+        self.note_read(subject, &row).await?;
         Ok(row)
     }
 

@@ -183,10 +183,7 @@ impl Model {
         readers: Option<&BTreeSet<usize>>,
     ) -> std::result::Result<Outcome, Outcome> {
         self.says_who_may(subject, bucket)?;
-        // The second of its steps meets lists that count.
-        if self.is_shared(bucket) || readers.is_some() {
-            self.is_told(subject, bucket);
-        }
+        self.is_told(subject, bucket);
         self.buckets.get_mut(&bucket).unwrap().readers = readers.cloned();
         Ok(Outcome::Done)
     }

@@ -158,12 +158,8 @@ impl Model {
         statements: &[Statement],
     ) -> std::result::Result<Outcome, Outcome> {
         self.says_who_may(subject, bucket)?;
-        // What is taken and what is refused tells of what others have set: of a public policy also
-        // where there is none yet, for blocks refuse it.
-        let is_everyone = |one: &Statement| !one.denies && one.whom.is_none();
-        if self.is_shared(bucket) || statements.iter().any(is_everyone) {
-            self.is_told(subject, bucket);
-        }
+        // What is taken and what is refused tells of what others have set.
+        self.is_told(subject, bucket);
         self.buckets.get_mut(&bucket).unwrap().policy = statements.to_vec();
         Ok(Outcome::Done)
     }
