@@ -325,3 +325,6 @@ pub(crate) const UNVERIFIED_AGAIN: std::time::Duration = std::time::Duration::fr
 
 /// Segments of one transfer: an object of more parts goes out in several.
 pub const TRANSFER_SEGMENTS_MAX: usize = 256;
+
+/// Locks of a bucket for the names of what is committed in it, where objects say who may do what.
+pub(crate) const COMMIT_NAME_LOCKS: usize = 64;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use coffer_policy::Action;
-use coffer_store::record::Upload;
+use coffer_store::record::{ObjectName, Upload};
 
 use super::decide::Marked;
-use crate::access::{AskedEach, Right, Single, may_use};
+use crate::access::{AskedEach, AskedOf, Right, Single, may_use};
 use crate::counters::add;
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::{CommitGuard, OpenBucket};
@@ -52,22 +52,43 @@ impl Permit {
     }
 
     /// What says who may do what changes only while nothing else is committed. Where objects that
-    /// are there say so, the same holds for all that changes them: for every commit.
+    /// are there say so, each changes only while nothing is committed that is judged by it, which
+    /// is what names it; and what names none, such as the bucket's versioning, while nothing is.
     async fn guard<'a>(&self, bucket: &'a OpenBucket) -> Result<CommitGuard<'a>> {
-        if !self.is_alone()? {
+        if self.says_who_may {
+            return bucket.commit_alone().await;
+        }
+        if !self.asks_for_objects()? {
             let guard = bucket.commit_guard().await?;
             // It may have changed until then, and does not any more.
-            if !self.is_alone()? {
+            if !self.asks_for_objects()? {
                 return Ok(guard);
             }
         }
-        bucket.commit_alone().await
+        let names = self.names();
+        if names.is_empty() {
+            bucket.commit_alone().await
+        } else {
+            bucket.commit_of(&names).await
+        }
     }
 
-    fn is_alone(&self) -> Result<bool> {
+    fn asks_for_objects(&self) -> Result<bool> {
         let sharing = self.vault.sharing(&self.row)?;
-        let asks_for_objects = sharing.is_some_and(|sharing| sharing.asks_for_objects());
-        Ok(self.says_who_may || asks_for_objects)
+        Ok(sharing.is_some_and(|sharing| sharing.asks_for_objects()))
+    }
+
+    /// The objects that it changes, and is judged by.
+    fn names(&self) -> Vec<&ObjectName> {
+        let asked = self.marked.subject.asked.iter();
+        let asked = asked.flat_map(|asked| asked.within(&self.row.name));
+        let named = asked.filter_map(|asked| match &asked.on {
+            AskedOf::Object(name, _) => Some(name),
+            AskedOf::Bucket | AskedOf::Each => None,
+        });
+        let each = self.each.iter().map(|one| &one.name);
+        let of_upload = self.upload.iter().map(|(_, upload)| &upload.name);
+        named.chain(each).chain(of_upload).collect()
     }
 
     /// Whether grants and the label give the subject this right.

@@ -1,19 +1,23 @@
 //! A bucket that is open: its catalog, its blobs and its key.
 
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use coffer_keys::BucketKey;
 use coffer_seal::BucketId;
+use coffer_store::record::ObjectName;
 use coffer_store::{BlobStore, Catalog, StoreError};
-use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::users::{User, Users};
 use crate::cutoff::{Connections, Holder};
 use crate::error::{Result, VaultError};
 use crate::fence::ChangeGate;
+use crate::limits::COMMIT_NAME_LOCKS;
 
 /// A bucket whose catalog is open.
 pub(crate) struct OpenBucket {
@@ -26,6 +30,9 @@ pub(crate) struct OpenBucket {
     /// that was found empty and goes away; for writing, where nothing that they were judged by may
     /// change until they have.
     committing: RwLock<()>,
+    /// What changes an object holds one of them while it commits, by the object's name, where
+    /// objects that are there say who may do what: so none is changed that another is judged by.
+    by_name: OnceLock<Box<[Mutex<()>]>>,
     /// Whether the bucket has been deleted, or may have been.
     is_deleted: AtomicBool,
     /// The connections that were granted it.
@@ -41,6 +48,15 @@ pub(crate) struct OpenBucket {
 pub(crate) struct CommitGuard<'a> {
     _shared: Option<RwLockReadGuard<'a, ()>>,
     _alone: Option<RwLockWriteGuard<'a, ()>>,
+    _by_name: Vec<MutexGuard<'a, ()>>,
+}
+
+/// Which lock a name has.
+fn place_of(name: &ObjectName) -> usize {
+    let mut hasher = DefaultHasher::new();
+    name.expose().hash(&mut hasher);
+    let places = COMMIT_NAME_LOCKS as u64;
+    usize::try_from(hasher.finish() % places).expect("less than there are locks")
 }
 
 impl OpenBucket {
@@ -51,6 +67,7 @@ impl OpenBucket {
             blobs,
             key: parking_lot::RwLock::new(key),
             committing: RwLock::default(),
+            by_name: OnceLock::new(),
             is_deleted: AtomicBool::default(),
             connections: Arc::new(Connections::new(Holder::Bucket)),
             users: Users::default(),
@@ -144,6 +161,25 @@ impl OpenBucket {
         Ok(CommitGuard {
             _shared: Some(committing),
             _alone: None,
+            _by_name: Vec::new(),
+        })
+    }
+
+    /// As [`commit_guard`](Self::commit_guard), while nothing else is committed by such a guard
+    /// that has one of these names, nor by [`commit_alone`](Self::commit_alone). Others go on.
+    pub(crate) async fn commit_of(&self, names: &[&ObjectName]) -> Result<CommitGuard<'_>> {
+        let guard = self.commit_guard().await?;
+        let new = || (0..COMMIT_NAME_LOCKS).map(|_| Mutex::default()).collect();
+        let locks = self.by_name.get_or_init(new);
+        // In one order, so that no two wait for each other.
+        let places: BTreeSet<usize> = names.iter().map(|name| place_of(name)).collect();
+        let mut by_name = Vec::with_capacity(places.len());
+        for place in places {
+            by_name.push(locks[place].lock().await);
+        }
+        Ok(CommitGuard {
+            _by_name: by_name,
+            ..guard
         })
     }
 
@@ -155,6 +191,7 @@ impl OpenBucket {
         Ok(CommitGuard {
             _shared: None,
             _alone: Some(committing),
+            _by_name: Vec::new(),
         })
     }
 

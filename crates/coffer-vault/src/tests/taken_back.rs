@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use coffer_policy::{Action, Timestamp};
+use coffer_policy::{Action, ObjectOwnership, Timestamp};
 use coffer_store::lock::{LockChange, Retention, RetentionMode};
-use coffer_store::record::ObjectName;
+use coffer_store::record::{ObjectName, Tags};
 use coffer_store::version::{Versioning, Which};
 
 use crate::access::{
@@ -199,5 +199,48 @@ async fn each_right_of_several_is_asked_for_again_at_the_commit_of_an_object() {
             .await
     };
     scene.refuses("PutObjectRetention", changed).await;
+    scene.vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_lists_count_commits_wait_for_those_of_their_names_alone() {
+    let scene = Scene::new().await;
+    let (vault, ann, bucket) = (&scene.vault, &scene.ann, &scene.bucket);
+    let asked = [(Action::PutBucketOwnershipControls, AskedOf::Bucket)];
+    let owner = asking(ann, bucket, &asked);
+    let set = vault.set_object_ownership(&owner, bucket, Some(ObjectOwnership::ObjectWriter));
+    set.await.unwrap();
+    let row = vault.inner.system.bucket(bucket).unwrap();
+    let open = vault.grant(&row).await.unwrap().bucket;
+    let names = ["key", "other", "another"].map(|name| ObjectName::new(name).unwrap());
+    let tag = |name: &ObjectName| {
+        let on = AskedOf::Object(name.clone(), Which::Current);
+        let by = asking(ann, bucket, &[(Action::PutObjectTagging, on)]);
+        let (vault, bucket, name) = (vault.clone(), bucket.clone(), name.clone());
+        tokio::spawn(async move {
+            let which = (&name, Which::Current);
+            let tags = vault.set_object_tags(&by, &bucket, which, Tags::new());
+            matches!(tags.await, Err(VaultError::NoSuchObject))
+        })
+    };
+    let guard = open.commit_of(&[&names[0], &names[0], &names[1]]).await;
+    let held = [tag(&names[0]), tag(&names[1])];
+    assert!(tag(&names[2]).await.unwrap(), "it waits for another's");
+    // What is of the whole bucket waits for all.
+    let (this, name) = (vault.clone(), bucket.clone());
+    let by = asking(
+        ann,
+        bucket,
+        &[(Action::PutBucketVersioning, AskedOf::Bucket)],
+    );
+    let set = async move { this.set_versioning(&by, &name, Versioning::Enabled).await };
+    let set = tokio::spawn(set);
+    tokio::time::sleep(A_WHILE).await;
+    assert!(held.iter().all(|one| !one.is_finished()) && !set.is_finished());
+    drop(guard);
+    for one in held {
+        assert!(one.await.unwrap());
+    }
+    set.await.unwrap().unwrap();
     scene.vault.close().await;
 }

@@ -215,7 +215,13 @@ impl<'a> Run<'a> {
         let versions = versions.collect();
         let step = self.vault.inner.lifecycle.step.lock().await;
         self.check_rules()?;
-        let guard = self.bucket.commit_guard().await?;
+        let mut guard = self.bucket.commit_guard().await?;
+        let sharing = self.vault.sharing(self.row)?;
+        if sharing.is_some_and(|sharing| sharing.asks_for_objects()) {
+            drop(guard);
+            // What others are judged by does not end before they have committed.
+            guard = self.bucket.commit_alone().await?;
+        }
         let lock_now_ms = self.vault.lock_now_ms();
         let retired = self.bucket.catalog.retire(versions, now_ms(), lock_now_ms);
         let retirement = retired.await;
