@@ -240,6 +240,57 @@ def test_a_source_is_asked_for_as_it_is_meant(ask, shelf):
             assert ask("PUT", f"/{shelf.name}/copy", x_amz_copy_source=source)[0] == 403, source
 
 
+def test_another_spelling_of_a_source_is_let_through_by_nothing(ask, shelf):
+    """`+` is a space in a source: the object that is copied is another than the header spells."""
+    shelf.write(b"with a space", "a b")
+    shelf.write(b"with a plus", "a+b")
+    key, space, plus = "s3:x-amz-copy-source", f"{shelf.name}/a b", f"{shelf.name}/a+b"
+
+    def copies(source):
+        status, _ = ask("PUT", f"/{shelf.name}/copy", x_amz_copy_source=f"{shelf.name}/{source}")
+        assert status in (200, 403)
+        return status == 200
+
+    sent = ("a+b", "a%20b", "a%2Bb")
+    reading = shelf.allow("s3:GetObject*", "s3:PutObjectTagging")
+    for operators in (("StringEquals", "StringNotEquals"), ("StringLike", "StringNotLike")):
+        like, unlike = operators
+        for named, let in ((space, [False, True, False]), (plus, [False, False, True])):
+            # Only this one is let through, by a deny of all others, or by an allow of it. What is
+            # written like one and means the other is neither.
+            shelf.say(shelf.allow(), shelf.deny("s3:PutObject", **{unlike: {key: named}}))
+            only = [copies(source) for source in sent]
+            shelf.say(reading, shelf.allow("s3:PutObject", **{like: {key: named}}))
+            assert only == [copies(source) for source in sent]
+            assert only[1:] == let[1:]
+            assert only[0] is (named == space)
+            # All but this one are.
+            shelf.say(shelf.allow(), shelf.deny("s3:PutObject", **{like: {key: named}}))
+            others = [copies(source) for source in sent]
+            shelf.say(reading, shelf.allow("s3:PutObject", **{unlike: {key: named}}))
+            assert others == [copies(source) for source in sent]
+            assert others == [False, *[not one for one in let[1:]]]
+
+
+def test_a_version_is_not_let_through_by_the_name_of_its_object(ask, shelf):
+    key, first = "s3:x-amz-copy-source", f"{shelf.name}/k?versionId={shelf.versions[0]}"
+    object_alone = {key: f"{shelf.name}/k"}
+
+    def copy(source):
+        return ask("PUT", f"/{shelf.name}/copy", x_amz_copy_source=source)[0]
+
+    shelf.say(
+        shelf.allow("s3:GetObject*", "s3:PutObjectTagging"),
+        shelf.allow("s3:PutObject", StringEquals=object_alone),
+    )
+    assert (copy(f"{shelf.name}/k"), copy(f"/{shelf.name}/k"), copy(first)) == (200, 200, 403)
+    shelf.say(shelf.allow(), shelf.deny("s3:PutObject", StringNotEquals=object_alone))
+    assert (copy(f"{shelf.name}/k"), copy(f"/{shelf.name}/k"), copy(first)) == (200, 200, 403)
+    whole = {key: f"{shelf.name}/k*"}
+    shelf.say(shelf.allow(), shelf.deny("s3:PutObject", StringNotLike=whole))
+    assert (copy(f"{shelf.name}/k"), copy(first)) == (200, 200)
+
+
 def test_a_prefix_is_one_only_of_a_listing(ask, shelf):
     open_ones = {"s3:prefix": "open/"}
     shelf.say(shelf.allow("s3:ListBucket", StringEquals=open_ones))

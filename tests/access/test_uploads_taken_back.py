@@ -11,7 +11,7 @@ from harness import raw
 from harness.administration import make_subject
 from harness.clients import refused, s3_client
 from harness.content import MIB, content
-from harness.lists import block, id_of
+from harness.lists import AUTHENTICATED, block, id_of
 from harness.policies import arn, put, statement, user
 
 _count = iter(range(1, 1000))
@@ -100,6 +100,71 @@ def test_a_completion_asks_again_for_what_its_upload_carries(
         ann.delete_object(Bucket=shelf, Key="parts", VersionId=version)
     put(ann, shelf, allow(shelf), deny(shelf, f"s3:{action}", **allowed))
     guest.complete_multipart_upload(**completion)
+
+
+def full_to_me(client):
+    return {"GrantFullControl": f"id={id_of(client)}"}
+
+
+@pytest.mark.parametrize(
+    "grants",
+    [
+        # What a canned list grants as well, in grants: authenticated-read, and private.
+        {"GrantRead": f"uri={AUTHENTICATED}"},
+        {},
+        # Quotation marks mean nothing, and are sent.
+        {"GrantRead": f'uri="{AUTHENTICATED}"', "GrantReadACP": f'uri="{AUTHENTICATED}"'},
+    ],
+)
+def test_a_completion_is_asked_for_a_list_in_the_words_of_its_beginning(
+    ann, guest, shelf, allow, deny, grants
+):
+    given = full_to_me(guest) | grants
+    put(ann, shelf, allow(shelf))
+    completion = begin(guest, shelf, **given)
+    denied = [{"Null": {"s3:x-amz-grant-full-control": "false"}}]
+    if sent := grants.get("GrantRead"):
+        texts = [sent, sent.replace('"', "")]
+        denied += [{"StringEquals": {"s3:x-amz-grant-read": text}} for text in texts]
+    for condition in denied:
+        put(ann, shelf, allow(shelf), deny(shelf, "s3:PutObjectAcl", **condition))
+        with refused("AccessDenied", 403):
+            guest.create_multipart_upload(Bucket=shelf, Key="parts", **given)
+        with refused("AccessDenied", 403):
+            guest.complete_multipart_upload(**completion)
+    canned = {"Null": {"s3:x-amz-acl": "false"}}
+    put(ann, shelf, allow(shelf), deny(shelf, "s3:PutObjectAcl", **canned))
+    guest.complete_multipart_upload(**completion)
+
+
+def test_a_private_list_that_was_asked_for_is_asked_for_again(ann, guest, shelf, allow, deny):
+    put(ann, shelf, allow(shelf))
+    completion = begin(guest, shelf, ACL="private")
+    put(ann, shelf, allow(shelf), deny(shelf, "s3:PutObjectAcl"))
+    with refused("AccessDenied", 403):
+        guest.complete_multipart_upload(**completion)
+    put(ann, shelf, allow(shelf))
+    guest.complete_multipart_upload(**completion)
+
+
+def test_a_completion_is_answered_again_only_to_who_completed(ann, bob, guest):
+    name = f"taken-{next(_count)}"
+    ann.create_bucket(Bucket=name, ObjectOwnership="ObjectWriter")
+    grantee = f"id={id_of(guest)}"
+    ann.put_bucket_acl(Bucket=name, GrantWrite=grantee, GrantFullControl=f"id={id_of(ann)}")
+    completion = begin(ann, name, Tagging="colour=red")
+    with refused("AccessDenied", 403):
+        guest.complete_multipart_upload(**completion)
+    first = ann.complete_multipart_upload(**completion)
+    assert ann.complete_multipart_upload(**completion)["ETag"] == first["ETag"]
+    # Whatever they may do there, they completed nothing.
+    with refused("AccessDenied", 403):
+        guest.complete_multipart_upload(**completion)
+    ann.delete_object(Bucket=name, Key="parts")
+    for other in (guest, bob):
+        with refused("NoSuchUpload", 404):
+            other.complete_multipart_upload(**completion)
+    assert ann.complete_multipart_upload(**completion)["ETag"] == first["ETag"]
 
 
 @pytest.mark.parametrize("matches", [True, False])

@@ -6,6 +6,8 @@
 
 mod grants;
 
+mod header;
+
 mod canned;
 
 mod permissions;
@@ -14,5 +16,6 @@ mod ownership;
 
 pub use canned::CannedAcl;
 pub use grants::{Acl, Grant, Grantee, Group, Permission, TooManyGrants};
+pub use header::grants_in_header;
 pub use ownership::{AclRefusal, ObjectOwnership};
 pub(crate) use permissions::is_granted;

@@ -76,6 +76,7 @@ pub mod fuzzing;
 
 pub use acl::{
     Acl, AclRefusal, CannedAcl, Grant, Grantee, Group, ObjectOwnership, Permission, TooManyGrants,
+    grants_in_header,
 };
 pub use conditions::{Decimal, Key, Timestamp, Value};
 pub use error::{Element, Fault, Place, PolicyError};

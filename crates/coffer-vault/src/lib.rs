@@ -91,7 +91,7 @@ pub use coffer_store::{
 
 pub use crate::access::{
     AccessKey, Actor, Asked, AskedAcl, AskedAction, AskedGrant, AskedGrantee, AskedOf, BucketName,
-    NewAccessKey, Right, Rights, Role, Roles, Subject,
+    ListAsSent, NewAccessKey, Right, Rights, Role, Roles, Subject,
 };
 pub use crate::admin::{
     AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LEFT_BEHIND,

@@ -1,5 +1,6 @@
 //! The values that a policy gives an operator, read for it.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use base64::Engine;
@@ -87,6 +88,13 @@ impl Operands {
     /// Whether one of them matches this single value of a request.
     pub(crate) fn match_value(&self, value: &Value<'_>, values: &dyn Values) -> Truth {
         match (self, value) {
+            (_, Value::Spelled { meant, also }) => {
+                let matches = |text: &Cow<'_, str>| {
+                    self.match_value(&Value::Text(Cow::Borrowed(text.as_ref())), values)
+                };
+                let perhaps = Truth::any(also.iter().map(matches)).min(Truth::Unknown);
+                Truth::any(meant.iter().map(matches)).max(perhaps)
+            }
             (Self::Bools(bools), Value::Bool(value)) => bools.contains(value).into(),
             (Self::Bytes(all), Value::Text(text)) => {
                 all.iter().any(|bytes| bytes == text.as_bytes()).into()

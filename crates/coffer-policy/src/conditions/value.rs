@@ -15,6 +15,15 @@ pub enum Value<'a> {
     Text(Cow<'a, str>),
     /// Any number of texts: `s3:RequestObjectTagKeys`.
     Texts(Vec<Cow<'a, str>>),
+    /// One text that can be written in several ways: `s3:x-amz-copy-source`, and headers of grants.
+    /// A comparison that comes out by `also` alone is neither true nor false, so that nothing is
+    /// allowed by it, and everything denied.
+    Spelled {
+        /// What says just this.
+        meant: Vec<Cow<'a, str>>,
+        /// What may say something else.
+        also: Vec<Cow<'a, str>>,
+    },
     /// A number: `s3:max-keys`, `s3:signatureAge` in milliseconds, `s3:TlsVersion` like 1.3.
     Number(Decimal),
     /// A time.
@@ -31,6 +40,7 @@ impl fmt::Debug for Value<'_> {
         f.write_str(match self {
             Self::Text(_) => "Text",
             Self::Texts(_) => "Texts",
+            Self::Spelled { .. } => "Spelled",
             Self::Number(_) => "Number",
             Self::Date(_) => "Date",
             Self::Bool(_) => "Bool",

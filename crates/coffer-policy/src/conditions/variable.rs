@@ -61,6 +61,8 @@ impl Variable {
             Self::Character(_) => Some(Cow::Borrowed("$")),
             Self::Key { key, default } => match values.value(key) {
                 Some(Value::Text(text)) => Some(text),
+                // As it was sent: what is spelled otherwise means the same.
+                Some(Value::Spelled { meant, also }) if also.is_empty() => meant.into_iter().next(),
                 Some(_) => None,
                 None => default.as_deref().map(Cow::Borrowed),
             },

@@ -46,6 +46,7 @@ pub(crate) async fn create(
     let brought = customer_key::of_object(headers(&request))?;
     let lock = lock::asked(headers(&request))?;
     let acl = acl::asked(headers(&request))?;
+    let acl_sent = acl::sent(headers(&request));
     let input = request.input;
     let tags = tags::from_header(input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
     let checksum = announced(
@@ -64,6 +65,7 @@ pub(crate) async fn create(
         encryption,
         lock,
         acl,
+        acl_sent,
     };
     let started = vault
         .create_upload(&caller.subject, &bucket, new)

@@ -1,8 +1,8 @@
 //! Access control lists, as headers and XML ask for them.
 
 use coffer_vault::policy::limits::GRANTS;
-use coffer_vault::policy::{AclRefusal, CannedAcl, Group, Permission};
-use coffer_vault::{AskedAcl, AskedGrant, AskedGrantee, SharingError};
+use coffer_vault::policy::{AclRefusal, CannedAcl, Group, Key, Permission};
+use coffer_vault::{AskedAcl, AskedGrant, AskedGrantee, ListAsSent, SharingError};
 use http::{HeaderMap, StatusCode};
 use s3s::dto::{AccessControlPolicy, Type};
 use s3s::{S3Error, S3Result, s3_error};
@@ -11,13 +11,43 @@ use crate::errors::{custom, from_vault};
 
 const ACL: &str = "x-amz-acl";
 
-const HEADERS: [(&str, Permission); 5] = [
-    ("x-amz-grant-full-control", Permission::FullControl),
-    ("x-amz-grant-read", Permission::Read),
-    ("x-amz-grant-read-acp", Permission::ReadAcp),
-    ("x-amz-grant-write", Permission::Write),
-    ("x-amz-grant-write-acp", Permission::WriteAcp),
+const HEADERS: [(&str, Permission, Key); 5] = [
+    (
+        "x-amz-grant-full-control",
+        Permission::FullControl,
+        Key::GrantFullControl,
+    ),
+    ("x-amz-grant-read", Permission::Read, Key::GrantRead),
+    (
+        "x-amz-grant-read-acp",
+        Permission::ReadAcp,
+        Key::GrantReadAcp,
+    ),
+    ("x-amz-grant-write", Permission::Write, Key::GrantWrite),
+    (
+        "x-amz-grant-write-acp",
+        Permission::WriteAcp,
+        Key::GrantWriteAcp,
+    ),
 ];
+
+/// What headers say of a list, in their own words.
+pub(crate) fn sent(headers: &HeaderMap) -> ListAsSent {
+    let names = HEADERS.map(|(name, _, key)| (name, key));
+    let names = [(ACL, Key::Acl)].into_iter().chain(names);
+    let sent = names.filter_map(|(name, key)| Some((key, sent_under(headers, name)?)));
+    sent.collect()
+}
+
+/// The text of a header of a list; none where it is empty. Of several that give grants each gives
+/// something, of several that name a canned list the first one counts.
+pub(crate) fn sent_under(headers: &HeaderMap, name: &str) -> Option<String> {
+    let count = if name == ACL { 1 } else { usize::MAX };
+    let values = headers.get_all(name).iter().take(count);
+    let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let joined = values.collect::<Vec<_>>().join(",");
+    (!joined.is_empty()).then_some(joined)
+}
 
 /// The list that headers ask for.
 ///
@@ -35,7 +65,7 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedAcl> {
     };
     let mut grants = Vec::new();
     let mut has_grants = false;
-    for (name, permission) in HEADERS {
+    for (name, permission, _) in HEADERS {
         for value in headers.get_all(name) {
             has_grants = true;
             let text = value.to_str().map_err(|_| not_recognized())?;
@@ -184,6 +214,26 @@ mod tests {
             grant(AskedGrantee::Id("b".into()), Permission::WriteAcp),
         ];
         assert_eq!(given, Ok(AskedAcl::Grants(expected)));
+    }
+
+    #[test]
+    fn lists_are_kept_in_the_words_of_their_headers() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(sent(&headers), ListAsSent::new());
+        for (name, value) in [
+            ("x-amz-acl", "public-read"),
+            ("x-amz-acl", "private"),
+            ("x-amz-grant-read", r#"id="a""#),
+            ("x-amz-grant-read", "ID=b"),
+            ("x-amz-grant-write", ""),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        let expected = [
+            (Key::Acl, "public-read".to_owned()),
+            (Key::GrantRead, r#"id="a",ID=b"#.to_owned()),
+        ];
+        assert_eq!(sent(&headers), ListAsSent::from(expected));
     }
 
     #[test]

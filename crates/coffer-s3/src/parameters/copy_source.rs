@@ -50,17 +50,45 @@ pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName, Which)> 
     Ok((names::bucket(bucket)?, names::object(name)?, which))
 }
 
-/// A source as it is meant: `bucket/name`, and the same with the version that is named; nothing
-/// where it can't be read.
-pub(crate) fn meant(header: &str) -> Vec<String> {
-    let Ok((bucket, name, which)) = locate(header) else {
-        return Vec::new();
+/// How a source may be written.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Spelled {
+    /// What means this source and no other: `bucket/name`, with the version if one is named, and
+    /// the same with a slash before it where it was sent so.
+    pub(crate) meant: Vec<String>,
+    /// What could mean another: the header as it was sent, and the object without the version.
+    pub(crate) also: Vec<String>,
+}
+
+/// How a source may be written. What can't be read, which the operation refuses, means nothing.
+pub(crate) fn spelled(header: String) -> Spelled {
+    let Ok((bucket, name, which)) = locate(&header) else {
+        return Spelled {
+            meant: Vec::new(),
+            also: vec![header],
+        };
+    };
+    let slashes: &[&str] = if header.starts_with('/') {
+        &["", "/"]
+    } else {
+        &[""]
     };
     let object = format!("{bucket}/{}", name.expose());
-    match which {
-        Which::Version(version) => vec![format!("{object}?versionId={version}"), object],
-        Which::Current => vec![object],
+    let (whole, mut also) = match which {
+        Which::Version(version) => {
+            let whole = format!("{object}?versionId={version}");
+            let bare = slashes.iter().map(|slash| format!("{slash}{object}"));
+            (whole, bare.collect())
+        }
+        Which::Current => (object, Vec::new()),
+    };
+    let meant: Vec<String> = { slashes.iter() }
+        .map(|slash| format!("{slash}{whole}"))
+        .collect();
+    if !meant.contains(&header) && !also.contains(&header) {
+        also.push(header);
     }
+    Spelled { meant, also }
 }
 
 /// What S3 says of a source that is too large to be copied at once, and of one that is a delete
@@ -82,6 +110,22 @@ pub(crate) fn refused(error: VaultError) -> VaultError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_is_meant_in_one_way_and_written_in_several() {
+        let told = |header: &str, meant: &[&str], also: &[&str]| {
+            let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            let (meant, also) = (owned(meant), owned(also));
+            assert_eq!(spelled(header.to_owned()), Spelled { meant, also });
+        };
+        told("buc/a b", &["buc/a b"], &[]);
+        told("/buc/a", &["buc/a", "/buc/a"], &[]);
+        told("buc/a+b", &["buc/a b"], &["buc/a+b"]);
+        told("buc%2Fa%2Bb", &["buc/a+b"], &["buc%2Fa%2Bb"]);
+        let version = "buc/a?versionId=null";
+        told(version, &[version], &["buc/a"]);
+        told("nothing", &[], &["nothing"]);
+    }
 
     #[test]
     fn sources_name_objects_of_any_name() {

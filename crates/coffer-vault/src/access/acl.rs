@@ -1,7 +1,9 @@
 //! Access control lists: as requests ask for them, and as they are kept.
 
+use std::collections::BTreeMap;
+
 use coffer_policy::{
-    Acl, CannedAcl, Grant, Grantee, Group, ObjectOwnership, Permission, SubjectId,
+    Acl, CannedAcl, Grant, Grantee, Group, Key, ObjectOwnership, Permission, SubjectId,
 };
 use coffer_store::record::Access;
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,10 @@ impl AskedAcl {
     }
 }
 
+/// What a request's headers say of a list, as they were sent: the condition key of each, and its
+/// text.
+pub type ListAsSent = BTreeMap<Key, String>;
+
 /// A grant that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedGrant {
@@ -81,7 +87,8 @@ struct KeptGrant {
     may: String,
 }
 
-/// Whose the object of an upload is to be and who else may use it, as it is kept.
+/// Whose the object of an upload is to be and who else may use it, as it is kept; and the headers
+/// that said so, by their condition keys.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeptAccess {
@@ -89,6 +96,8 @@ struct KeptAccess {
     owner: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     grants: Option<Vec<KeptGrant>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    sent: BTreeMap<String, String>,
 }
 
 /// The grants of a list, as they are kept; none of one that gives all to its owner and nothing to
@@ -144,17 +153,19 @@ fn of_kept(kept: KeptGrant) -> Option<Grant> {
 }
 
 /// What is kept with an upload of the object that it is to become; none where that is the bucket
-/// owner's alone.
-pub(crate) fn kept_with_upload(access: &Access) -> Option<String> {
+/// owner's alone, and no header said anything of a list.
+pub(crate) fn kept_with_upload(access: &Access, sent: &ListAsSent) -> Option<String> {
     let Access { owner, acl } = access;
-    if owner.is_none() && acl.is_none() {
+    if owner.is_none() && acl.is_none() && sent.is_empty() {
         return None;
     }
+    let sent = { sent.iter() }.map(|(key, text)| (key.to_string(), text.clone()));
     let kept = KeptAccess {
         owner: owner.clone(),
         grants: acl
             .as_deref()
             .and_then(|acl| serde_json::from_str(acl).ok()),
+        sent: sent.collect(),
     };
     Some(serde_json::to_string(&kept).expect("words are always JSON"))
 }
@@ -173,6 +184,21 @@ pub(crate) fn access_of_upload(kept: Option<&str>) -> Result<Access> {
         owner: kept.owner,
         acl: kept.grants.map(json),
     })
+}
+
+/// What the headers said of a list by which an upload was begun; nothing of one that was begun
+/// before that was kept.
+///
+/// # Errors
+/// [`VaultError::Damaged`].
+pub(crate) fn list_sent_with_upload(kept: Option<&str>) -> Result<ListAsSent> {
+    let Some(kept) = kept else {
+        return Ok(ListAsSent::new());
+    };
+    let kept: KeptAccess = serde_json::from_str(kept).map_err(|_| VaultError::Damaged)?;
+    let known = |(key, text): (String, String)| Some((Key::parse(&key)?, text));
+    let sent: Option<ListAsSent> = kept.sent.into_iter().map(known).collect();
+    sent.ok_or(VaultError::Damaged)
 }
 
 /// What is kept of ownership controls that were removed: then lists count, too.
@@ -252,13 +278,23 @@ mod tests {
                 acl: kept_grants(&public),
             },
         ] {
-            let kept = kept_with_upload(&access);
-            assert_eq!(kept.is_none(), access == Access::default());
-            assert_eq!(access_of_upload(kept.as_deref()).unwrap(), access);
+            let text = r#"id="1", uri="x""#.to_owned();
+            for sent in [ListAsSent::new(), [(Key::GrantRead, text)].into()] {
+                let kept = kept_with_upload(&access, &sent);
+                let is_plain = access == Access::default() && sent.is_empty();
+                assert_eq!(kept.is_none(), is_plain);
+                assert_eq!(access_of_upload(kept.as_deref()).unwrap(), access);
+                assert_eq!(list_sent_with_upload(kept.as_deref()).unwrap(), sent);
+            }
         }
+        // As it was kept before the headers were.
+        let old = Some(r#"{"grants":[]}"#);
+        assert_eq!(access_of_upload(old).unwrap().acl.as_deref(), Some("[]"));
+        assert_eq!(list_sent_with_upload(old).unwrap(), ListAsSent::new());
         for damaged in ["", "1", r#"{"else":1}"#, r#"{"grants":[1]}"#] {
             assert!(access_of_upload(Some(damaged)).is_err(), "{damaged}");
         }
+        assert!(list_sent_with_upload(Some(r#"{"sent":{"x":"y"}}"#)).is_err());
     }
 
     #[test]

@@ -38,10 +38,10 @@ pub use self::access_key::{AccessKey, NewAccessKey};
 #[cfg(test)]
 pub(crate) use self::access_key::{random_access_key_id, random_secret_access_key};
 pub(crate) use self::account::account_id;
-pub use self::acl::{AskedAcl, AskedGrant, AskedGrantee};
+pub use self::acl::{AskedAcl, AskedGrant, AskedGrantee, ListAsSent};
 pub(crate) use self::acl::{
-    access_of_upload, acl_of, counted, kept_grants, kept_with_upload, ownership_document,
-    ownership_of,
+    access_of_upload, acl_of, counted, kept_grants, kept_with_upload, list_sent_with_upload,
+    ownership_document, ownership_of,
 };
 pub(crate) use self::act::{ACT_NAMES, Act};
 pub use self::actor::Actor;

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 
 use coffer_policy::{
     Acl, CannedAcl, Grant, Grantee, Key, Permission, SubjectId, Timestamp, Value, Values,
+    grants_in_header,
 };
 use coffer_store::lock::{Lock, RetentionMode};
 use coffer_store::record::{Precondition, Tags};
 
-use super::acl::kept_grants;
+use super::acl::{ListAsSent, kept_grants};
 
 const DAY_SECONDS: i64 = 86_400;
 
@@ -23,7 +24,7 @@ pub(crate) struct OwnValues {
     /// What is to keep it from being deleted, and the time by which locks end.
     lock: Option<(Lock, i64)>,
     /// Who else may use it, in the words of headers.
-    list: Vec<(Key, String)>,
+    list: ListAsSent,
 }
 
 impl OwnValues {
@@ -56,7 +57,13 @@ impl OwnValues {
         }
     }
 
-    /// The same with a list: the canned one that it is, or else its grants.
+    /// The same with what headers said of a list.
+    pub(crate) fn with_list_sent(self, list: ListAsSent) -> Self {
+        Self { list, ..self }
+    }
+
+    /// The same with a list of which only what it grants is known: the canned one that it is, or
+    /// else its grants.
     pub(crate) fn shared(self, acl: &Acl, bucket_owner: &SubjectId) -> Self {
         let kept = kept_grants(acl);
         let canned = CannedAcl::NAMES.iter().find(|(canned, _)| {
@@ -64,8 +71,8 @@ impl OwnValues {
             kept_grants(&same) == kept
         });
         let list = match canned {
-            Some((_, name)) => vec![(Key::Acl, (*name).to_owned())],
-            None => acl.grants().iter().fold(Vec::new(), with_grant),
+            Some((_, name)) => [(Key::Acl, (*name).to_owned())].into(),
+            None => acl.grants().iter().fold(ListAsSent::new(), with_grant),
         };
         Self { list, ..self }
     }
@@ -77,7 +84,7 @@ impl OwnValues {
 }
 
 /// Adds a grant to the header that gives such.
-fn with_grant(mut list: Vec<(Key, String)>, grant: &Grant) -> Vec<(Key, String)> {
+fn with_grant(mut list: ListAsSent, grant: &Grant) -> ListAsSent {
     let key = match grant.permission {
         Permission::FullControl => Key::GrantFullControl,
         Permission::Read => Key::GrantRead,
@@ -89,13 +96,11 @@ fn with_grant(mut list: Vec<(Key, String)>, grant: &Grant) -> Vec<(Key, String)>
         Grantee::Subject(id) => format!("id={id}"),
         Grantee::Group(group) => format!("uri={}", group.uri()),
     };
-    match list.iter_mut().find(|(known, _)| *known == key) {
-        Some((_, text)) => {
-            text.push_str(", ");
-            text.push_str(&to);
-        }
-        None => list.push((key, to)),
+    let text = list.entry(key).or_default();
+    if !text.is_empty() {
+        text.push_str(", ");
     }
+    text.push_str(&to);
     list
 }
 
@@ -136,10 +141,11 @@ impl Values for OwnValues {
                     .div_euclid(DAY_SECONDS);
                 Some(Value::Number(days.into()))
             }
-            other => {
-                let found = self.list.iter().find(|(key, _)| key == other);
-                found.map(|(_, text)| text.as_str().into())
-            }
+            Key::Acl => self.list.get(key).map(|text| text.as_str().into()),
+            other => self
+                .list
+                .get(other)
+                .map(|text| grants_in_header(text.as_str())),
         }
     }
 }
@@ -157,6 +163,7 @@ mod tests {
             let own = OwnValues::default().shared(acl, &owner);
             match own.value(key) {
                 Some(Value::Text(text)) => Some(text.into_owned()),
+                Some(Value::Spelled { meant, .. }) => Some(meant[0].to_string()),
                 _ => None,
             }
         };

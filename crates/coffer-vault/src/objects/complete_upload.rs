@@ -16,7 +16,9 @@ use coffer_store::version::Which;
 use self::sums::{check_sums_of_parts, check_whole, whole_checksum};
 use super::multipart::find_upload;
 use super::write::{Stored, kept, note_condition, of_new};
-use crate::access::{Act, AskedEach, BucketName, OwnValues, Subject, access_of_upload};
+use crate::access::{
+    Act, AskedEach, BucketName, OwnValues, Subject, access_of_upload, list_sent_with_upload, maker,
+};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::error::{Result, VaultError};
@@ -62,8 +64,8 @@ impl Vault {
     /// [`VaultError::InvalidPart`], [`VaultError::InvalidPartOrder`], [`VaultError::PartTooSmall`],
     /// [`VaultError::BadDigest`], [`VaultError::PreconditionFailed`]; the upload stays as it was.
     ///
-    /// The same request again within a day has the same answer, whatever became of the object
-    /// since, and changes nothing.
+    /// The same request of the same subject again within a day has the same answer, whatever became
+    /// of the object since, and changes nothing.
     pub async fn complete_upload(
         &self,
         subject: &Subject,
@@ -72,7 +74,7 @@ impl Vault {
     ) -> Result<Stored> {
         let condition = &complete.precondition;
         let mut grant = self.writable(subject, bucket, condition).await?;
-        let (id, request) = (complete.upload, request_digest(&complete));
+        let (id, request) = (complete.upload, request_digest(&complete, subject));
         let find = |bucket: UsedBucket| async {
             match under_way(bucket.clone(), &complete).await {
                 Err(error) => finished(bucket, id, request, error).await,
@@ -115,14 +117,18 @@ impl Vault {
         let mut own = OwnValues::of_tags(upload.tags.clone());
         own = own.locked(upload.lock, self.lock_now_ms());
         let access = access_of_upload(upload.acl.as_deref())?;
-        if access.acl.is_some() {
+        let sent = list_sent_with_upload(upload.acl.as_deref())?;
+        let has_list = access.acl.is_some() || !sent.is_empty();
+        if !sent.is_empty() {
+            own = own.with_list_sent(sent);
+        } else if has_list {
             let acl = self.object_list(grant.row(), &access)?;
             own = own.shared(&acl, &self.owner_id(grant.row()));
         }
         let own = Arc::new(own);
         let carried = [
             (!upload.tags.is_empty(), Action::PutObjectTagging),
-            (access.acl.is_some(), Action::PutObjectAcl),
+            (has_list, Action::PutObjectAcl),
             (upload.lock.retention.is_some(), Action::PutObjectRetention),
             (
                 upload.lock.has_hold || upload.lock.hold_is_off,
@@ -248,8 +254,10 @@ fn stored(finished: FinishedUpload, level: String) -> Stored {
     }
 }
 
-/// Tells one completion from another: the object's name and the parts, each by number and tag.
-fn request_digest(complete: &CompleteUpload) -> [u8; 32] {
+/// Tells one completion from another: the object's name, the parts, each by number and tag, and who
+/// completes. So what was answered is told again to whom it was told, and to no other, who might
+/// complete this upload less than that one.
+fn request_digest(complete: &CompleteUpload, subject: &Subject) -> [u8; 32] {
     let mut sha = digest::Context::new(&digest::SHA256);
     let mut text = |text: &str| {
         sha.update(&(text.len() as u64).to_be_bytes());
@@ -260,6 +268,7 @@ fn request_digest(complete: &CompleteUpload) -> [u8; 32] {
         text(&part.number.to_string());
         text(&part.etag);
     }
+    text(&maker(subject));
     let mut request = [0; 32];
     request.copy_from_slice(sha.finish().as_ref());
     request

@@ -19,7 +19,9 @@ use super::conditions::RangeRequest;
 use super::ingest::{Incoming, Ingested, Placing, keep_current};
 use super::upload_ids::id_of_new;
 use super::write::{CopySource, Source, Stored, incoming_copy, plan, settle};
-use crate::access::{Act, AskedAcl, BucketName, Right, Subject, kept_with_upload, maker};
+use crate::access::{
+    Act, AskedAcl, BucketName, ListAsSent, Right, Subject, kept_with_upload, maker,
+};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::digest::DigestPlan;
@@ -77,6 +79,8 @@ pub struct NewUpload {
     pub lock: AskedLock,
     /// Who else may use the object.
     pub acl: AskedAcl,
+    /// The same in the headers' own words, which its completion is asked by.
+    pub acl_sent: ListAsSent,
 }
 
 /// A multipart upload that has begun.
@@ -116,6 +120,7 @@ impl Vault {
             encryption,
             lock,
             acl,
+            acl_sent,
         } = new;
         let access = grant.access_of_new(&acl).await?;
         let lock = self.asked_lock(&grant, lock)?;
@@ -131,7 +136,7 @@ impl Vault {
             tags,
             checksum,
             lock,
-            acl: kept_with_upload(access.access()),
+            acl: kept_with_upload(access.access(), &acl_sent),
             made_by: Some(made_by.clone()),
         };
         let told = of_list(&access.access().acl);

@@ -35,6 +35,8 @@ pub(crate) fn upload() -> NewUpload {
         encryption: Default::default(),
         lock: Default::default(),
         acl: Default::default(),
+        acl_sent: Default::default(),
+        acl_sent: Default::default(),
         name: object_name(0),
         details: Details::default(),
         tags: Tags::new(),

@@ -188,6 +188,7 @@ async fn open_uploads_are_counted_at_the_start() {
                 encryption: Default::default(),
                 lock: Default::default(),
                 acl: Default::default(),
+                acl_sent: Default::default(),
                 name: name(object),
                 details: Details::default(),
                 tags: Tags::new(),

@@ -177,6 +177,7 @@ async fn upload_in_parts(door: &Door, content: &Bytes) -> Stored {
         encryption: Default::default(),
         lock: Default::default(),
         acl: Default::default(),
+        acl_sent: Default::default(),
         name: name("m"),
         details: Details::default(),
         tags: Tags::new(),

@@ -43,6 +43,7 @@ async fn begin(
                 encryption: Default::default(),
                 lock: Default::default(),
                 acl: Default::default(),
+                acl_sent: Default::default(),
                 name: name("o"),
                 details: Details::default(),
                 tags: Tags::new(),

@@ -190,6 +190,7 @@ async fn each_part_and_upload_is_recorded() {
             encryption: Default::default(),
             lock: Default::default(),
             acl: Default::default(),
+            acl_sent: Default::default(),
             name: object.clone(),
             details: Details::default(),
             tags: Tags::new(),

@@ -180,6 +180,38 @@ fn a_missing_key_matches_nothing() {
 }
 
 #[test]
+fn another_spelling_allows_nothing_and_denies() {
+    let key = "s3:x-amz-copy-source";
+    let holds = |operator: &str, pattern: &str| {
+        let mut values = ListedValues::default();
+        let texts = |text: &str| vec![text.to_owned().into()];
+        let (meant, also) = (texts("b/open d"), texts("b/open+d"));
+        values.insert(Key::CopySource, Value::Spelled { meant, also });
+        let condition = condition(operator, key, &[pattern]).unwrap();
+        condition.holds(&values)
+    };
+    // Meant, only as it was sent, not at all.
+    for (pattern, truth) in [
+        ("b/open d", Truth::Yes),
+        ("b/open+d", Truth::Unknown),
+        ("b/other", Truth::No),
+    ] {
+        for qualifier in ["", "ForAnyValue:", "ForAllValues:"] {
+            for name in ["StringEquals", "StringLike", "StringEqualsIgnoreCase"] {
+                let told = holds(&format!("{qualifier}{name}"), pattern);
+                assert_eq!(told, truth, "{qualifier}{name} {pattern}");
+                let negated = name.replace("String", "StringNot");
+                let told = holds(&format!("{qualifier}{negated}IfExists"), pattern);
+                assert_eq!(told, truth.not(), "{qualifier}{negated} {pattern}");
+            }
+        }
+    }
+    assert_eq!(holds("StringLike", "b/open*"), Truth::Yes);
+    assert_eq!(holds("StringNotLike", "b/open*"), Truth::No);
+    assert_eq!(holds("Null", "true"), Truth::No);
+}
+
+#[test]
 fn null_asks_whether_the_key_is_there() {
     let prefix = "s3:prefix";
     assert_eq!(without("Null", prefix, &["true"]), Truth::Yes);

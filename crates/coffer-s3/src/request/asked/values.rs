@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use coffer_vault::policy::{Decimal, Key, Timestamp, Value, Values};
+use coffer_vault::policy::{Decimal, Key, Timestamp, Value, Values, grants_in_header};
 use coffer_vault::record::Tags;
 use http::HeaderMap;
 
 use crate::http::conditions;
-use crate::parameters::{copy_source, lock};
+use crate::parameters::{acl, copy_source, lock};
 use crate::request::asked::given::{Part, place_of};
 use crate::request::context::RequestContext;
 use crate::signature::signer::DateTime;
@@ -81,23 +81,15 @@ impl RequestValues {
                 })
             }
             Part::Conditions => conditions::text(&self.headers, name).map(text),
-            Part::Acl if *key != Key::Acl => {
-                // Each of several headers gives something.
-                let values = self.headers.get_all(name).iter();
-                let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
-                let joined = values.collect::<Vec<_>>().join(",");
-                (!joined.is_empty()).then(|| text(joined))
-            }
+            Part::Acl if *key == Key::Acl => acl::sent_under(&self.headers, name).map(text),
+            Part::Acl => acl::sent_under(&self.headers, name).map(grants_in_header),
             Part::Source => {
-                let sent = text_of(&self.headers, name)?;
-                // However it is written, it is also asked for as it is meant, and as the object
-                // whose version it is: a rule on an object is one on its versions.
-                let mut spellings = copy_source::meant(&sent);
-                spellings.retain(|meant| *meant != sent);
-                spellings.insert(0, sent);
-                Some(Value::Texts(
-                    spellings.into_iter().map(Cow::Owned).collect(),
-                ))
+                let spelled = copy_source::spelled(text_of(&self.headers, name)?);
+                let texts = |texts: Vec<String>| texts.into_iter().map(Cow::Owned).collect();
+                Some(Value::Spelled {
+                    meant: texts(spelled.meant),
+                    also: texts(spelled.also),
+                })
             }
             _ => text_of(&self.headers, name).map(text),
         }
