@@ -26,7 +26,7 @@ pub(crate) fn claimed(fields: &Fields) -> Option<&str> {
 
 /// The subject whose access key signed the policy rightly, by version 4 or, as SDKs still do by
 /// default, by version 2; none where there is neither a policy nor anything of a signature: then
-/// nobody says who it is.
+/// it is a form of who signs nothing.
 ///
 /// # Errors
 /// As S3: `AccessDenied` where there is a policy or a signature alone, and those of a wrong

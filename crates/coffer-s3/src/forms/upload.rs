@@ -43,11 +43,11 @@ pub(crate) struct Target<'a> {
     pub(crate) headers: &'a HeaderMap,
 }
 
-/// Who signed a form, if anybody did, and the request.
+/// Who signed a form, if it is signed, and the request.
 pub(crate) type Sender<'a> = (Option<Arc<Subject>>, &'a Arc<RequestContext>);
 
-/// Checks a form whose signature is right against its policy, and stores its file. A form that
-/// nobody signed has no policy, and is let in where everyone is.
+/// Checks a form whose signature is right against its policy, and stores its file. A form without
+/// signature has no policy, and is let in where everyone is.
 ///
 /// # Errors
 /// As S3 has them.
@@ -120,7 +120,7 @@ async fn store(
 /// Who sends a form, as it asks for what that stores, where a policy is to be asked.
 ///
 /// # Errors
-/// `AccessDenied` where nobody signed it and not everyone is let in.
+/// `AccessDenied` where it is not signed and not everyone is let in.
 fn caller_of_form(
     vault: &Vault,
     (signer, context): Sender<'_>,
