@@ -36,7 +36,6 @@ pub(crate) fn upload() -> NewUpload {
         lock: Default::default(),
         acl: Default::default(),
         acl_sent: Default::default(),
-        acl_sent: Default::default(),
         name: object_name(0),
         details: Details::default(),
         tags: Tags::new(),
