@@ -209,7 +209,7 @@ def test_an_erased_bucket_is_removed_from_copies(server, tmp_path):
 
 def test_what_can_not_be_added_says_why(server, tmp_path):
     for name, url, told in [
-        ("far", "ftp://host/x", "must begin with file:// or s3://"),
+        ("far", "ftp://host/x", "must begin with file://, s3://, az:// or gs://"),
         ("far", "s3://id:secret@bucket/x", "credentials in it"),
         ("far", "file:///no/such/folder/at/all", "no place for a copy"),
         ("No Name", url_of(tmp_path / "copy"), "no name for a copy"),
