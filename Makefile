@@ -21,8 +21,8 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run install uninstall deb archive image sbom test test-tools test-style \
-  test-rust test-fuzz test-server test-transfer test-package test-clients test-stores test-large test-power \
-  test-lab fuzz bench lab lab-kernel lab-pages lab-example
+  test-rust test-fuzz test-server test-transfer test-cluster test-package test-clients test-stores \
+  test-large test-power test-lab fuzz bench lab lab-kernel lab-pages lab-example
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -95,6 +95,10 @@ test-power: test-tools ## cut the power and fail calls thousands of times (half 
 test-transfer: test-tools ## transfer a thousand objects over a network that cuts connections
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)
 	$(call TIMED,.venv/bin/pytest tests/transfer --transfer-rounds 1000)
+
+test-cluster: test-tools ## kill and pause gateways of an engine for ten minutes
+	$(call TIMED,$(CARGO) build --locked --release -p coffer)
+	$(call TIMED,.venv/bin/pytest tests/engine/test_cluster.py --cluster-seconds 600)
 
 test-package: test-tools ## make, install and start all packages, the image too (root)
 	$(call TIMED,scripts/install-test-tools buildah)

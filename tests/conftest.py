@@ -24,6 +24,8 @@ def pytest_addoption(parser):
     parser.addoption(
         "--transfer-rounds", type=int, default=200, help="transfers over a network that cuts them"
     )
+    parser.addoption("--cluster-seconds", type=int, default=40, help="how long gateways die for")
+    parser.addoption("--cluster-seed", type=int, default=1, help="what decides which, and when")
     parser.addoption("--power-seed", type=int, help="what decides which power cuts are looked at")
     parser.addoption("--power-states", type=int, help="how many states after power cuts and faults")
 

@@ -236,7 +236,7 @@ mod carried {
         let data_key = SecretKey::generate();
         let wrapped = bucket_key.wrap(BlobId([7; 16]), &data_key);
         let recipients = [identity().recipient()];
-        let sealed = keystore.seal_carried(&chosen, &recipients).unwrap();
+        let sealed = keystore.seal_carried(Some(&chosen), &recipients).unwrap();
         assert!(CarriedKeystore::is_for_recipients(&sealed.bytes));
         assert!(CarriedKeystore::read(&sealed.bytes, None).is_err());
         let carried = CarriedKeystore::read(&sealed.bytes, Some(&identity())).unwrap();
@@ -266,12 +266,12 @@ mod carried {
         let level = keystore.levels()[0].id;
         let chosen = BTreeSet::from([level]);
         keystore.add_bucket(BucketId([3; 16]), level).unwrap();
-        let sealed = keystore.seal_carried(&chosen, &[]).unwrap();
+        let sealed = keystore.seal_carried(Some(&chosen), &[]).unwrap();
         let carried = CarriedKeystore::read(&sealed.bytes, None).unwrap();
         assert!(keystore.opens_carried(&carried));
         keystore.erase_bucket(BucketId([3; 16])).unwrap();
         assert!(!keystore.opens_carried(&carried));
-        let newer = keystore.seal_carried(&chosen, &[]).unwrap();
+        let newer = keystore.seal_carried(Some(&chosen), &[]).unwrap();
         let newer = CarriedKeystore::read(&newer.bytes, None).unwrap();
         assert!(keystore.opens_carried(&newer) && newer.generation() > carried.generation());
     }
@@ -282,7 +282,10 @@ mod carried {
         let level = scene.keystore.levels()[0].id;
         let chosen = BTreeSet::from([level]);
         for recipients in [vec![], vec![identity().recipient()]] {
-            let sealed = scene.keystore.seal_carried(&chosen, &recipients).unwrap();
+            let sealed = scene
+                .keystore
+                .seal_carried(Some(&chosen), &recipients)
+                .unwrap();
             let middle = sealed.bytes.len() / 2;
             let mut altered = sealed.bytes.clone();
             altered[middle] ^= 1;

@@ -23,6 +23,15 @@ pub enum ReplicaError {
          could write one copy and neither would know. Choose another store"
     )]
     NoConditions,
+    /// The store replaces objects whatever they have become, or never on a condition.
+    #[error(
+        "this store can't hold an engine: {problem}. It takes a store that replaces an object only \
+         if it is still the one that was read (`If-Match`); for copies this one may do"
+    )]
+    NoSwap {
+        /// What it did.
+        problem: &'static str,
+    },
     /// Something is there already.
     #[error("there is a copy in this place already: choose another URL, or remove what is there")]
     Occupied,

@@ -94,3 +94,9 @@ pub const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest file of credentials or certificates, in bytes.
 pub const SETTINGS_MAX_BYTES: u64 = 256 * 1_024;
+
+/// How long a request about an engine's lease may take, all in all.
+pub const LEASE_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The longest lease, in bytes.
+pub const LEASE_MAX_BYTES: u64 = 4_096;

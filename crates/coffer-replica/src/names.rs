@@ -27,6 +27,12 @@ pub(crate) const GONE: &str = "gone";
 /// Where keystores are, of a copy that holds any.
 pub(crate) const KEYSTORES: &str = "keystores";
 
+/// The lease of an engine.
+pub(crate) const LEASE: &str = "lease.json";
+
+/// Where a start of an engine tries its store.
+pub(crate) const PROBES: &str = "probes";
+
 /// So many numbers share a folder, so that what has low numbers is found without listing the rest.
 const GROUP: u64 = 1_000;
 

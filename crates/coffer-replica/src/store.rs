@@ -12,6 +12,8 @@ use crate::error::{ReplicaError, Result};
 use crate::limits::SETTINGS_MAX_BYTES;
 use crate::names::{CopyId, RECORD};
 
+pub(crate) mod lease;
+
 /// The only format there is.
 const FORMAT: u32 = 1;
 
@@ -75,6 +77,11 @@ impl Copy {
             key: system_key.derive(&label),
             id,
         }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> CopyId {
+        self.id
     }
 
     /// Whether this very copy is in its place.

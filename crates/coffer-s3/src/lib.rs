@@ -47,3 +47,4 @@ pub use crate::request::drain::discard;
 pub use crate::response_body::ResponseBody;
 pub use crate::service::{Claim, S3Options, S3Service, service};
 pub use crate::signature::claimed_key::claimed_access_key;
+pub use s3s::HttpError;

@@ -10,7 +10,7 @@ use http::{HeaderMap, Request, Response};
 use http_body::Body;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
-use s3s::{HttpError, s3_error};
+use s3s::{HttpError, S3Error, s3_error};
 
 use self::serving::refused;
 use self::turns::{Serving, Turn, Turns};
@@ -233,11 +233,19 @@ impl S3Service {
 
     /// The answer for a request that finds no turn to be served: S3's clients try again on it.
     pub fn slow_down(&self) -> Response<ResponseBody> {
-        let context = RequestContext::new(&self.door.answers);
-        let refusal = s3_error!(
+        self.answer(s3_error!(
             SlowDown,
             "The server has as many requests under way as it may. Please try again."
-        );
+        ))
+    }
+
+    /// The answer for a request that can't be served now, with a sentence why.
+    pub fn unavailable(&self, why: &str) -> Response<ResponseBody> {
+        self.answer(s3_error!(ServiceUnavailable, "{why}"))
+    }
+
+    fn answer(&self, refusal: S3Error) -> Response<ResponseBody> {
+        let context = RequestContext::new(&self.door.answers);
         let mut response = refused(refusal).unwrap_or_default();
         let code = finish_response::complete(&mut response, &context);
         self.door.note(&response, &context, code.as_deref(), false);

@@ -16,7 +16,7 @@ use crate::error::{Result, VaultError, is_out_of_files};
 /// start leaves when it is interrupted, and what a file system puts at its root. All else comes
 /// after the keystore, which appears in one step: so a folder without one holds no data, or has
 /// lost its keystore.
-const FIRST_START_LEAVES: [&str; 12] = [
+const FIRST_START_LEAVES: [&str; 13] = [
     "lock",
     "keystore.new",
     "keystore.source",
@@ -28,6 +28,7 @@ const FIRST_START_LEAVES: [&str; 12] = [
     "root.token",
     "root.token.new",
     "tls",
+    "engine.json",
     "lost+found",
 ];
 

@@ -77,6 +77,8 @@ mod start;
 
 mod standby;
 
+mod engine;
+
 #[cfg(test)]
 mod tests;
 
@@ -104,17 +106,19 @@ pub use crate::backup::{BackupCounts, BackupEvent};
 pub use crate::buckets::{
     BucketInfo, BucketSettings, BucketSummary, DueEnd, LevelUsage, NewBucket, UploadsEnded,
 };
-pub use crate::copies::{CarriedStatus, CopyState, CopyStatus, SyncStatus};
+pub use crate::copies::{CarriedStatus, CopyState, CopyStatus, EngineSeat, SyncStatus, TakenLog};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digester, Digests};
+pub use crate::engine::{LeaseKeeper, Turn, prepare_cache};
 pub use crate::error::{
     AdministrationError, BackupError, BodyError, ChecksumError, CopyError, CustomerKeyError,
     EraseLocked, Result, Rollback, RollbackOf, SharingError, SubjectLimit, VaultError,
     files_run_out,
 };
 pub use crate::fence::{
-    FencedBy, PromotedStandby, StandbyLink, StandbyProblem, StandbyState, StandbyStatus,
+    FencedBy, PromotedStandby, ServingRight, StandbyLink, StandbyProblem, StandbyState,
+    StandbyStatus,
 };
 pub use crate::lifecycle::{
     Day, Ending, Expiration, FilterForm, LifecycleFilter, LifecycleRule, LifecycleRules,

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::access::{NewAccessKey, Roles, Subject, account_id};
 use crate::audit::Audit;
 use crate::backup::{BackupRecord, forget, refuse_gaps};
-use crate::copies::{Copies, Registry};
+use crate::copies::{Copies, EngineSeat};
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::erase::complete_interrupted;
@@ -41,6 +41,7 @@ impl Vault {
     /// # Errors
     /// When the folder is in use, foreign, of a newer format or damaged, or can't be written.
     pub async fn open(options: VaultOptions) -> Result<Self> {
+        let engine = options.engine.clone();
         let inner = tokio::task::spawn_blocking(move || Inner::open(&options))
             .await
             .map_err(|_| VaultError::ShuttingDown)??;
@@ -58,6 +59,7 @@ impl Vault {
         vault.start_holding();
         vault.resume_rotations();
         vault.start_copies().await;
+        vault.found_engine(engine.as_ref()).await?;
         Ok(vault)
     }
 }
@@ -87,12 +89,12 @@ impl Inner {
         let keystore = Arc::new(open_keystore(&keys, options)?);
         let system = open_system(&folder, &keystore)?;
         let first_start = !system.has_subjects();
-        let accepts = options.accept_rollback;
         Copies::warn_of_unknown(copy.as_ref());
-        let copies = Copies::new(Registry::open(folder.path(), &keystore));
+        let copies = Copies::open(&folder, &keystore, options.engine.as_ref())?;
         let put_in_order = if is_standby {
             open_state(&folder, &keystore, &system)
         } else {
+            let accepts = options.accept_rollback;
             put_in_order((&folder, &copies), &keystore, &system, copy, accepts)
         };
         let (freshness, audit) =
@@ -100,7 +102,6 @@ impl Inner {
         if !is_standby && let Err(error) = freshness.begin(&system, &audit) {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }
-        let account = account_id(keystore.id());
         let lock_time = LockTime::open(&system, now_ms());
         let (lock_time, jump) = lock_time.map_err(|error| damage_told(error, &folder, &system))?;
         if let Some(jump) = jump {
@@ -108,13 +109,15 @@ impl Inner {
         }
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
-        let gate = Arc::new(ChangeGate::new(is_standby, options.fenced_by.clone()));
+        let gate = ChangeGate::new(is_standby, options.fenced_by.clone());
+        let gate = Arc::new(gate.by_right(options.engine.as_ref().map(EngineSeat::right)));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let open_buckets = open_buckets.gated_by(gate.clone());
         let counted = count_by_quotas(&open_buckets, &system);
         counted.map_err(|error| damage_told(error, &folder, &system))?;
         folder.begin_serving();
         Ok(Self {
+            account: account_id(keystore.id()),
             audit: Arc::new(audit),
             folder,
             keys,
@@ -126,7 +129,6 @@ impl Inner {
             lock_time,
             lock_max_days: options.lock_max_days,
             tally,
-            account,
             anonymous: Arc::new(Subject::anonymous()),
             etag: options.etag,
             object_ownership: options.object_ownership,

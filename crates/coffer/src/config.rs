@@ -35,6 +35,10 @@ pub const ADMIN_LISTEN_DEFAULT: &str = "127.0.0.1:9001";
 /// The data port unless told otherwise, at the host of S3.
 pub const DATA_PORT_DEFAULT: u16 = 9002;
 
+/// Where a gateway takes what others forward, unless told otherwise.
+pub const GATEWAY_LISTEN_DEFAULT: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9003);
+
 /// Seconds of a day.
 const DAY_SECONDS: NonZeroU32 = NonZeroU32::new(86_400).unwrap();
 

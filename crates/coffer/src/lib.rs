@@ -20,6 +20,8 @@ pub mod connection;
 
 pub mod data_port;
 
+pub mod gateways;
+
 #[doc(hidden)]
 pub mod fuzzing;
 

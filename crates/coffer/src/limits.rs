@@ -132,6 +132,24 @@ pub const PROXY_LINE_BYTES: usize = 107;
 /// Addresses that a request may have passed through, as its headers tell.
 pub const FORWARDED_HOPS_MAX: usize = 16;
 
+/// How long it may take to reach the gateway of an engine that serves.
+pub const GATEWAY_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a gateway waits to hear which one serves, while that changes.
+pub const GATEWAY_TURN_WAIT: Duration = Duration::from_secs(12);
+
+/// How long a connection between gateways stays open that is not used.
+pub const GATEWAY_IDLE: Duration = Duration::from_secs(20);
+
+/// How many such connections stay open at most.
+pub const GATEWAY_IDLE_CONNECTIONS: usize = 128;
+
+/// How long requests may go on of a gateway that stops serving, or following.
+pub const GATEWAY_PATIENCE: Duration = Duration::from_millis(500);
+
+/// How long a gateway waits before it tries again to take its place.
+pub const GATEWAY_RETRY: Duration = Duration::from_millis(500);
+
 /// Open files that are needed besides those of connections and requests: databases and listeners.
 pub const OTHER_FILES: usize = 1024;
 

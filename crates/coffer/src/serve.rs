@@ -10,23 +10,16 @@ use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, S3Time, Status, Traffi
 use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, RequestTime, S3Options, S3Service, TIME_BOUNDS};
 use coffer_vault::{ServedState, SignInFailures, Vault, VaultOptions};
-use rustls::ServerConfig;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::config::args::DataTlsBy;
-use crate::config::proxy_rules::Listener;
 use crate::connection::activity::Activity;
-use crate::connection::listen::{listen, local_address};
-use crate::connection::proxies::Proxies;
-use crate::connection::read_ahead::Pool;
+use crate::connection::listen::local_address;
 use crate::connection::shutdown::Shutdown;
-use crate::connection::slots::Slots;
-use crate::connection::tls_listener::TlsListener;
 use crate::error::Error;
 use crate::hardening::warn_of_exposed_keys;
-use crate::limits::{ADMIN_CONNECTIONS, ADMIN_PROBES, READY_WAIT};
+use crate::limits::{Limits, READY_WAIT};
 use crate::tls::server_config::server_config;
 
 pub mod administration;
@@ -55,12 +48,22 @@ pub mod signals;
 
 pub mod startup_message;
 
+pub mod listeners;
+
+pub mod gateway;
+
 pub mod follow;
+
+pub mod engine;
 
 use self::administration::AdministrationService;
 use self::connection_count::connections;
-use self::data::{asked_data_listener, data_tls, serve_data, usual_data_listener};
+use self::data::{data_tls, serve_data, usual_data_listener};
+use self::engine::serve_engine;
 use self::follow::{Ended, Following, serve_standby};
+use self::gateway::front::Front;
+use self::gateway::{ForwardedService, Gateway, Limit, Refuse, here};
+use self::listeners::{Listeners, gateway_listener, tls_listeners};
 use self::request_limit::RequestLimit;
 use self::served_certificate::ServedCertificate;
 use self::signals::{Reloads, Signals};
@@ -76,16 +79,23 @@ pub async fn serve(mut config: Config, secrets: SourceSecrets, how: How) -> Resu
     let mut reloads = Reloads::catch()?;
     let mut listeners = Listeners::take(&config)?;
     let mut options = vault_options(&config, secrets, &how);
+    let watched = (&mut signals, &mut reloads);
+    if let Some(how) = how.engine {
+        return serve_engine(config, how, options, listeners, watched).await;
+    }
     if let Some((from, identity)) = how.follow {
         let following = Following {
             from,
             identity,
             vault: options.clone(),
+            engine: None,
         };
         let watched = (&mut signals, &mut reloads);
         match serve_standby(&mut config, following, listeners, watched).await? {
             Ended::Stopped => return Ok(()),
             Ended::Promoted => options.accept_rollback = true,
+            // Of engines alone.
+            Ended::TakenOver(_) | Ended::Again => return Ok(()),
         }
         listeners = Listeners::take(&config)?;
     }
@@ -101,7 +111,7 @@ async fn serve_folder(
 ) -> Result<(), Error> {
     let vault = Vault::open(options).await?;
     warn_of_exposed_keys();
-    let server = match Server::start(config, &vault, listeners) {
+    let server = match Server::start(config, &vault, listeners, Gateway::None) {
         Ok(server) => server,
         Err(error) => {
             tell_what_to_keep(&vault);
@@ -141,23 +151,6 @@ fn tell_what_to_keep(vault: &Vault) {
     }
 }
 
-/// The addresses that were taken.
-pub struct Listeners {
-    s3: TcpListener,
-    administration: TcpListener,
-    data: Option<TcpListener>,
-}
-
-impl Listeners {
-    fn take(config: &Config) -> Result<Self, Error> {
-        Ok(Self {
-            s3: listen(config.listen)?,
-            administration: listen(config.admin_listen)?,
-            data: asked_data_listener(config)?,
-        })
-    }
-}
-
 /// All that runs while the server serves.
 pub struct Server {
     service: S3Service,
@@ -173,7 +166,12 @@ pub struct Server {
 }
 
 impl Server {
-    fn start(config: &Config, vault: &Vault, mut listeners: Listeners) -> Result<Self, Error> {
+    fn start(
+        config: &Config,
+        vault: &Vault,
+        mut listeners: Listeners,
+        mut gateway: Gateway,
+    ) -> Result<Self, Error> {
         let status = Status::default();
         let certificate = Arc::new(ServedCertificate::load(config, status.clone())?);
         let tls = server_config(certificate.certificate())?;
@@ -189,25 +187,13 @@ impl Server {
         let stops = [shutdown.clone(), aside_shutdown.clone()];
         let connections = connections(&config.limits);
         let [s3_tls, admin_tls] = tls_listeners(config, connections, tls, &traffic, stops);
-        let (busy, served) = (service.clone(), service.clone());
-        let refuse = move || busy.slow_down();
-        let request_limit = RequestLimit::new(
-            service.clone(),
-            refuse,
-            S3Service::claimed,
-            &config.limits,
-            traffic,
-        );
+        let served = service.clone();
+        let (request_limit, forwarded) = limited(&service, &config.limits, traffic);
         let proxies = s3_tls.proxies.clone();
+        let (gateway, fronts) = (gateway.taken(), gateway);
         let s3_service = move |client: IpAddr, activity: &Activity| {
-            let told_by = proxies.clone();
-            let service = service.over_tls(activity.tls_version());
-            let service = if proxies.forwards(client) {
-                service.for_proxy(move |headers| told_by.client_of_request(headers, client))
-            } else {
-                service.for_peer(client)
-            };
-            request_limit.before(service, client, proxies.clone())
+            let front = fronts.front(&service, client, &proxies, activity);
+            request_limit.before(front, client, proxies.clone())
         };
         let routes = Routes::new(admin);
         let (remote, answering) = (routes.clone(), routes.clone());
@@ -224,6 +210,11 @@ impl Server {
         // A state of a standby comes and goes, and nothing is written there.
         if vault.standby_now().is_none() {
             aside.push(tokio::spawn(folder_watch::watch(vault.clone())));
+        }
+        if let Some((listener, tls)) = gateway {
+            let gateways = gateway_listener(config, connections, tls, shutdown.clone());
+            let service = move |_: IpAddr, _: &Activity| forwarded.clone();
+            aside.push(tokio::spawn(gateways.serve(listener, service)));
         }
         let s3 = s3_tls.serve(listeners.s3, s3_service);
         let data = (listeners.data, data_tls, connections);
@@ -291,6 +282,27 @@ impl Server {
     }
 }
 
+/// How many requests may be under way at once, and what of them comes from other gateways.
+fn limited(
+    service: &S3Service,
+    limits: &Limits,
+    traffic: Arc<Traffic>,
+) -> (
+    Arc<Limit<impl Refuse + use<>>>,
+    ForwardedService<impl Refuse + use<>>,
+) {
+    let busy = service.clone();
+    let refuse = move || here(busy.slow_down());
+    let front = Front::Here(service.clone());
+    let limit = RequestLimit::new(front, refuse, Front::claimed, limits, traffic);
+    let limit = Arc::new(limit);
+    let forwarded = ForwardedService {
+        service: service.clone(),
+        limit: limit.clone(),
+    };
+    (limit, forwarded)
+}
+
 fn s3_options(config: &Config) -> S3Options {
     S3Options {
         domains: config.domains.clone(),
@@ -309,40 +321,6 @@ fn admin_of(
     let count = move || requests(&counters);
     Admin::new(vault.clone(), data, status.clone(), traffic.clone(), count)
         .with_sign_in_throttle(SignInFailures::new(config.limits.sign_in_failures))
-}
-
-/// The listeners of S3 and of administration.
-fn tls_listeners(
-    config: &Config,
-    connections: usize,
-    tls: Arc<ServerConfig>,
-    traffic: &Arc<Traffic>,
-    [s3_stop, admin_stop]: [Shutdown; 2],
-) -> [TlsListener; 2] {
-    let s3 = TlsListener {
-        name: "s3",
-        tls: tls.clone(),
-        limits: config.limits,
-        slots: Slots::shared(connections, 0, config.limits.per_address()),
-        per_subject: config.limits.per_subject(connections),
-        proxies: Proxies::of(&config.proxies, Listener::S3),
-        traffic: traffic.clone(),
-        stop: s3_stop,
-        pool: Arc::<Pool>::default(),
-    };
-    let administration = TlsListener {
-        name: "administration",
-        tls,
-        limits: config.limits,
-        slots: Slots::new(ADMIN_CONNECTIONS, ADMIN_PROBES),
-        // Who works over S3 with many is still to get in here.
-        per_subject: usize::MAX,
-        proxies: Proxies::of(&config.proxies, Listener::Administration),
-        traffic: Arc::default(),
-        stop: admin_stop,
-        pool: Arc::default(),
-    };
-    [s3, administration]
 }
 
 fn startup_message(

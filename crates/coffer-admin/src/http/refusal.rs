@@ -213,6 +213,8 @@ fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
         CopyError::GivenUp { .. } => (S::SERVICE_UNAVAILABLE, "replica_given_up"),
         CopyError::Standby { .. } => (S::SERVICE_UNAVAILABLE, "standby"),
         CopyError::FencedOff { .. } => (S::SERVICE_UNAVAILABLE, "fenced_off"),
+        CopyError::LeaseEnded => (S::SERVICE_UNAVAILABLE, "lease_ended"),
+        CopyError::OfEngine { .. } => (S::CONFLICT, "of_engine"),
         CopyError::NoStandby => (S::CONFLICT, "no_standby"),
         CopyError::Replica(error) if error.is_passing() => (S::BAD_GATEWAY, "store_failed"),
         _ => (S::BAD_REQUEST, "no_place_for_a_replica"),

@@ -72,14 +72,15 @@ impl Keystore {
     }
 
     /// Seals the keystore as it is with these of its levels only, which were counted: for these
-    /// recipients, or, where there are none, under its root key.
+    /// recipients, or, where there are none, under its root key. Without any said, all of it is:
+    /// for gateways of the same server, which is no export.
     ///
     /// # Errors
     ///
     /// When what a failed change left can't be completed, or it can't be sealed.
     pub fn seal_carried(
         &self,
-        levels: &BTreeSet<LevelId>,
+        levels: Option<&BTreeSet<LevelId>>,
         recipients: &[ExportRecipient],
     ) -> Result<SealedKeystore, KeysError> {
         // As long as this is held, neither the keystore nor its root key is changed; and no older
@@ -87,8 +88,9 @@ impl Keystore {
         let state = self.settled()?;
         let generation = state.copies.newest().generation();
         let mut contents = state.contents.clone();
-        let goes_along =
-            |id: &LevelId, level: &LevelEntry| levels.contains(id) && level.options.exportable;
+        let goes_along = |id: &LevelId, level: &LevelEntry| {
+            levels.is_none_or(|levels| levels.contains(id) && level.options.exportable)
+        };
         contents
             .levels
             .retain(|id, (level, _)| goes_along(id, level));

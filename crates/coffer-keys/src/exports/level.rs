@@ -28,6 +28,7 @@ const HEADING: &[u8] = b"coffer level export v1\0";
 pub struct ExportRecipient(x25519::Recipient);
 
 /// What opens an export: an identity of age, `AGE-SECRET-KEY-1…`.
+#[derive(Clone)]
 pub struct ExportIdentity(x25519::Identity);
 
 impl Keystore {

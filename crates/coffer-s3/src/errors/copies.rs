@@ -6,7 +6,9 @@ use s3s::{S3Error, s3_error};
 /// What a standby does not do, and a server in whose place one may serve. Why is told to operators.
 pub(super) fn standing(error: &CopyError) -> S3Error {
     match error {
-        CopyError::Standby { .. } => s3_error!(ServiceUnavailable, "{error}"),
+        CopyError::Standby { .. } | CopyError::LeaseEnded => {
+            s3_error!(ServiceUnavailable, "{error}")
+        }
         _ => s3_error!(
             ServiceUnavailable,
             "This server is fenced off, so it changes nothing: a standby of it may serve in its \

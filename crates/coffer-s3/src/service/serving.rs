@@ -30,12 +30,14 @@ use crate::signature::requirements;
 use crate::transfers::announce::is_announcement;
 
 impl Serving {
-    /// Refuses what changes something, where nothing may be changed.
+    /// Refuses what changes something, where nothing may be changed; of a gateway that does not
+    /// serve, all.
     fn refuse_changes(&self, method: &Method) -> S3Result {
         match *method {
-            Method::GET | Method::HEAD | Method::OPTIONS => Ok(()),
-            _ => self.at.vault.check_changes().map_err(from_vault),
+            Method::GET | Method::HEAD | Method::OPTIONS => self.at.vault.check_serves(),
+            _ => self.at.vault.check_changes(),
         }
+        .map_err(from_vault)
     }
 
     pub(super) async fn handle<B>(

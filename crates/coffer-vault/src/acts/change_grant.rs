@@ -219,6 +219,7 @@ impl ChangeGrant {
         };
         let (bucket, permit) = (self.bucket.clone(), self.permit.clone());
         let waits = !self.is_within_act;
+        let under_way = copies.waited_for.begin_change();
         ToItsEnd::new(async move {
             let committed = async {
                 let _guard = permit.to_commit(&bucket).await?;
@@ -242,8 +243,11 @@ impl ChangeGrant {
             }
             let (vault, subject) = (&permit.vault, &permit.marked.subject);
             let outcome = vault.noting_refusal(subject, &permit.row, outcome).await;
+            let waited_for = &vault.inner.copies.waited_for;
             if outcome.is_ok() && waits {
-                vault.inner.copies.waited_for.acknowledge().await?;
+                waited_for.acknowledge_change(under_way.as_ref()).await?;
+            } else if let (true, Some(under_way)) = (may_show(&outcome), &under_way) {
+                under_way.is_in_doubt();
             }
             outcome
                 .map(|changed| changed.value)
@@ -252,6 +256,11 @@ impl ChangeGrant {
         })
         .await
     }
+}
+
+/// Whether a change that is not waited for here may be seen by readers.
+fn may_show<T>(outcome: &Result<T>) -> bool {
+    !matches!(outcome, Err(error) if !matches!(error, VaultError::InDoubt))
 }
 
 impl Vault {

@@ -22,6 +22,8 @@ pub(crate) struct ReadGrant {
     shared: Option<Box<(Vault, Subject)>>,
     /// What may be read only because of its list or its tags.
     judged: Vec<JudgedObject>,
+    /// What a reader may have to wait for.
+    vault: Vault,
     /// For the subject's mark, to be held for as long as something is given out.
     reading: Option<Reading>,
 }
@@ -72,6 +74,7 @@ impl ReadGrant {
             let (act, ended) = recorded_as(act, &outcome);
             audit.record(act, ended, on).await?;
         }
+        self.vault.inner.copies.waited_for.settle_read().await?;
         Ok((outcome?, self.reading))
     }
 }
@@ -102,6 +105,7 @@ impl Vault {
             audit,
             shared,
             judged,
+            vault: self.clone(),
             reading,
         })
     }

@@ -8,6 +8,7 @@ use coffer_seal::{BucketId, LevelId};
 use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome};
 use crate::access::{Actor, Role};
 use crate::blocking::blocking;
+use crate::copies::WithKeystore;
 use crate::erase::{Doomed, EraseDraft, Warrant};
 use crate::error::{Result, VaultError};
 use crate::replica::NewCopy;
@@ -135,7 +136,11 @@ impl Vault {
             keep_ms: Some(keep_ms),
             sync,
         };
-        let keystore = Some((request.approvals, recipients));
+        let keystore = Some(WithKeystore {
+            people: request.approvals,
+            recipients,
+            ..WithKeystore::default()
+        });
         let begun = self.begin_copy(new, keystore).await;
         begun.map(|()| GuardedOutcome::CopyAdded(name))
     }

@@ -41,7 +41,7 @@ mod buckets;
 mod work;
 
 pub(crate) use self::gaps::refuse_gaps;
-pub(crate) use self::record::{BackupRecord, forget};
+pub(crate) use self::record::{BACKUP_FILE, BackupRecord, forget};
 
 use self::destination::Destination;
 use self::run::Run;

@@ -12,6 +12,8 @@ use crate::error::{Result, Rollback};
 
 mod registry;
 
+mod unacknowledged;
+
 mod synchronous;
 
 mod progress;
@@ -22,7 +24,11 @@ mod on_receipts;
 
 mod findings;
 
+mod engine_seat;
+
 pub(crate) use self::carrier::Carrier;
+pub(crate) use self::engine_seat::LOG_NAME;
+pub use self::engine_seat::{EngineSeat, TakenLog};
 pub(crate) use self::findings::Findings;
 pub(crate) use self::progress::Progress;
 pub use self::progress::{CarriedStatus, CopyState, CopyStatus};

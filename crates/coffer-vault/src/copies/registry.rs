@@ -72,6 +72,10 @@ pub(crate) struct WithKeystore {
     pub(crate) levels: BTreeSet<LevelId>,
     /// What the copy took last, with those before it removed.
     pub(crate) taken: Option<TakenKeystore>,
+    /// Whether it is the log of an engine: then all levels go along, for it is the keystore of this
+    /// very server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_of_engine: bool,
     /// Receipts of erases that say that the copy is yet to take the keystore without the keys.
     pub(crate) pending: Vec<String>,
 }

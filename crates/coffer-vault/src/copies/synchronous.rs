@@ -13,6 +13,7 @@ use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
+use super::unacknowledged::{Unacknowledged, UnderWay};
 use crate::error::{CopyError, Result};
 
 /// How a copy stands that acknowledgements wait for.
@@ -153,12 +154,15 @@ impl Drop for Waiting<'_> {
 
 /// All copies that acknowledgements wait for.
 #[derive(Default)]
-pub(crate) struct WaitedFor(RwLock<Vec<Arc<Synchronous>>>);
+pub(crate) struct WaitedFor {
+    copies: RwLock<Vec<Arc<Synchronous>>>,
+    unacknowledged: Arc<Unacknowledged>,
+}
 
 impl WaitedFor {
     /// From now on all that is acknowledged is in this copy.
     pub(crate) fn add(&self, copy: Arc<Synchronous>) {
-        let mut all = self.0.write();
+        let mut all = self.copies.write();
         if !all.iter().any(|known| Arc::ptr_eq(known, &copy)) {
             all.push(copy);
         }
@@ -166,7 +170,9 @@ impl WaitedFor {
 
     /// This one is waited for no more.
     pub(crate) fn remove(&self, copy: &Arc<Synchronous>) {
-        self.0.write().retain(|known| !Arc::ptr_eq(known, copy));
+        self.copies
+            .write()
+            .retain(|known| !Arc::ptr_eq(known, copy));
         copy.release();
     }
 
@@ -175,7 +181,7 @@ impl WaitedFor {
     /// # Errors
     /// [`CopyError::GivenUp`].
     pub(crate) fn assure_reachable(&self) -> Result<()> {
-        let all = self.0.read();
+        let all = self.copies.read();
         match all.iter().find(|copy| copy.is_given_up()) {
             None => Ok(()),
             Some(copy) => Err(CopyError::GivenUp {
@@ -185,13 +191,46 @@ impl WaitedFor {
         }
     }
 
+    /// Has readers wait as well for what they may have seen: of an engine.
+    pub(crate) fn hold_readers(&self) {
+        self.unacknowledged.hold_readers();
+    }
+
+    /// To be called before a change may show, and held until it was acknowledged; none, where
+    /// readers don't wait.
+    pub(crate) fn begin_change(&self) -> Option<UnderWay> {
+        self.unacknowledged.begin()
+    }
+
+    /// As [`WaitedFor::acknowledge`], of a change that was begun so.
+    pub(crate) async fn acknowledge_change(&self, under_way: Option<&UnderWay>) -> Result<()> {
+        let acknowledged = self.acknowledge().await;
+        if let (Err(_), Some(under_way)) = (&acknowledged, under_way) {
+            under_way.is_in_doubt();
+        }
+        acknowledged
+    }
+
+    /// After a read, before it is answered: waits until a head has what it may have seen.
+    ///
+    /// # Errors
+    /// As [`WaitedFor::acknowledge`]: it is in doubt whether what was read stays.
+    pub(crate) async fn settle_read(&self) -> Result<()> {
+        let Some(seen) = self.unacknowledged.seen() else {
+            return Ok(());
+        };
+        self.acknowledge().await?;
+        self.unacknowledged.settle(seen);
+        Ok(())
+    }
+
     /// Waits until all that is durable here is in all of these copies. No lock is to be held.
     ///
     /// # Errors
     /// [`CopyError::NotYet`], [`CopyError::NotAnyMore`]: it is in doubt.
     pub(crate) async fn acknowledge(&self) -> Result<()> {
         let all: Vec<Arc<Synchronous>> = {
-            let all = self.0.read();
+            let all = self.copies.read();
             if all.is_empty() {
                 return Ok(());
             }

@@ -122,6 +122,18 @@ pub enum CopyError {
         /// What shows it.
         why: String,
     },
+    /// This gateway of an engine does not serve any more, or not yet.
+    #[error(
+        "this gateway does not serve now: its lease on the engine's store has ended, or could not \
+         be renewed. Ask again; another gateway serves, or this one does when it has the lease"
+    )]
+    LeaseEnded,
+    /// What the log of an engine takes care of.
+    #[error("this server is a gateway of an engine: {what}")]
+    OfEngine {
+        /// What that means.
+        what: &'static str,
+    },
     /// The first round is not done.
     #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
     NeverComplete,
@@ -133,7 +145,10 @@ pub enum CopyError {
 impl CopyError {
     /// Whether it says that nothing is changed here, by what the server is.
     pub fn is_of_standing(&self) -> bool {
-        matches!(self, Self::Standby { .. } | Self::FencedOff { .. })
+        matches!(
+            self,
+            Self::Standby { .. } | Self::FencedOff { .. } | Self::LeaseEnded
+        )
     }
 
     /// Whether it says that a write is not acknowledged.

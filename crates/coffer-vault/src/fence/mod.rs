@@ -1,4 +1,5 @@
-//! What keeps a server from changing anything: that it is a standby, or is fenced off.
+//! What keeps a server from changing anything: that it is a standby, is fenced off, or is a gateway
+//! of an engine whose lease has ended.
 //!
 //! A standby serves states of a sealed copy, and what it would write would be lost with the next.
 //! A server that is fenced by a copy changes nothing from when a standby of that copy was promoted,
@@ -11,8 +12,12 @@ use parking_lot::Mutex;
 
 use crate::error::{CopyError, Result};
 
+mod right;
+
 mod standby_link;
 
+pub use self::right::ServingRight;
+pub(crate) use self::standby_link::Asked;
 pub use self::standby_link::{
     PromotedStandby, StandbyLink, StandbyProblem, StandbyState, StandbyStatus,
 };
@@ -31,6 +36,7 @@ pub struct FencedBy {
 pub(crate) struct ChangeGate {
     is_standby: bool,
     fence: Option<Fence>,
+    right: Option<ServingRight>,
 }
 
 struct Fence {
@@ -55,7 +61,32 @@ impl ChangeGate {
             by,
             known: Mutex::default(),
         });
-        Self { is_standby, fence }
+        Self {
+            is_standby,
+            fence,
+            right: None,
+        }
+    }
+
+    /// Of a gateway of an engine, which serves for as long as this right holds.
+    pub(crate) fn by_right(self, right: Option<ServingRight>) -> Self {
+        Self { right, ..self }
+    }
+
+    /// Refuses what may be another gateway's to answer, reads as well.
+    ///
+    /// # Errors
+    /// [`CopyError::LeaseEnded`].
+    pub(crate) fn check_right(&self) -> Result<()> {
+        match &self.right {
+            Some(right) if !right.holds() => Err(CopyError::LeaseEnded.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether this server is a gateway of an engine.
+    pub(crate) fn is_of_engine(&self) -> bool {
+        self.right.is_some()
     }
 
     /// Whether what is served is a state of a copy.
@@ -78,6 +109,7 @@ impl ChangeGate {
     /// [`CopyError::Standby`], [`CopyError::FencedOff`].
     pub(crate) fn check(&self) -> Result<()> {
         self.refuse_on_standby("it changes nothing")?;
+        self.check_right()?;
         let Some(fence) = &self.fence else {
             return Ok(());
         };

@@ -9,7 +9,7 @@ use coffer_replica::KnownHead;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::error::{Result, VaultError};
+use crate::error::{CopyError, Result, VaultError};
 
 /// What a standby is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,25 +61,40 @@ pub struct PromotedStandby {
     pub missing_count: u64,
 }
 
-type Answer = oneshot::Sender<Result<PromotedStandby>>;
+type Answer<T> = oneshot::Sender<Result<T>>;
+
+/// What is asked of what follows.
+pub(crate) enum Asked {
+    /// To be promoted.
+    Promotion(Answer<PromotedStandby>),
+    /// To go on with what it follows, as the gateway of an engine that has its lease.
+    TakingOver(Answer<()>),
+}
 
 /// Held by what follows and by what is served. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct StandbyLink {
     told: Arc<Mutex<(StandbyStatus, Option<Instant>)>>,
-    asks: mpsc::Sender<Answer>,
+    asks: mpsc::Sender<Asked>,
+    /// Whether it is the log of an engine, which is never promoted.
+    is_of_engine: bool,
 }
 
 impl StandbyLink {
     /// Of a standby of this copy; with it, what takes the requests to promote it.
-    pub(crate) fn new(url: String) -> (Self, mpsc::Receiver<Answer>) {
+    pub(crate) fn new(url: String, is_of_engine: bool) -> (Self, mpsc::Receiver<Asked>) {
         let (asks, asked) = mpsc::channel(1);
         let status = StandbyStatus {
             url,
             ..StandbyStatus::default()
         };
         let told = Arc::new(Mutex::new((status, None)));
-        (Self { told, asks }, asked)
+        let link = Self {
+            told,
+            asks,
+            is_of_engine,
+        };
+        (link, asked)
     }
 
     /// How it stands.
@@ -108,11 +123,25 @@ impl StandbyLink {
 
     /// Asks for the promotion, and waits until it is done.
     pub(crate) async fn promote(&self) -> Result<PromotedStandby> {
+        if self.is_of_engine {
+            return Err(CopyError::NoStandby.into());
+        }
         let (answer, answered) = oneshot::channel();
-        let sent = self.asks.try_send(answer);
+        let sent = self.asks.try_send(Asked::Promotion(answer));
         sent.map_err(|_| VaultError::Invalid {
             what: "this standby is being promoted already",
         })?;
+        answered.await.map_err(|_| VaultError::ShuttingDown)?
+    }
+
+    /// Has a gateway go on with the log that it follows, and waits until it can.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn take_over(&self) -> Result<()> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.asks.send(Asked::TakingOver(answer)).await;
+        sent.map_err(|_| VaultError::ShuttingDown)?;
         answered.await.map_err(|_| VaultError::ShuttingDown)?
     }
 }

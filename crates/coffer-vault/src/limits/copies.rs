@@ -87,3 +87,24 @@ pub const COPY_BLOBS_AT_ONCE: usize = 4;
 
 /// What a server remembers of copies that were removed.
 pub const COPIES_REMEMBERED: usize = 256;
+
+/// How long the lease of a gateway lasts that is not renewed.
+pub const LEASE_LASTS: Duration = Duration::from_secs(5);
+
+/// Its holder counts on so much less: clocks run at different speeds.
+pub const LEASE_MARGIN: Duration = Duration::from_secs(1);
+
+/// How often a lease is renewed.
+pub const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a gateway looks at the lease of another.
+pub const LEASE_LOOKS_EVERY: Duration = Duration::from_millis(500);
+
+/// How long a write waits for the log of an engine before it is in doubt.
+pub const ENGINE_WRITE_WAIT: Duration = Duration::from_secs(20);
+
+/// How long the log of an engine keeps what was: a day, in milliseconds.
+pub const ENGINE_KEEP_MS: i64 = 24 * 3_600 * 1_000;
+
+/// How often the first start of an engine looks whether its log is whole.
+pub const ENGINE_FOUND_LOOKS_EVERY: Duration = Duration::from_millis(50);

@@ -14,7 +14,7 @@ use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::copies::{Entry, SyncEntry, WithKeystore};
 use crate::data_folder::failed;
-use crate::error::{Result, VaultError};
+use crate::error::{CopyError, Result, VaultError};
 use crate::limits::{COPY_KEEP_MS, COPY_SYNC_WAIT_MAX, EXPORT_RECIPIENTS_MAX};
 use crate::vault::Vault;
 
@@ -66,6 +66,7 @@ impl Vault {
 
     /// Whether this one may make such a copy. Nothing is made for it.
     fn check_new_copy(&self, actor: &Actor, new: &NewCopy) -> Result<()> {
+        self.refuse_in_engine("it makes no copies of its own, for its log is all that it has")?;
         self.inner.copies.registry.cursor_for(&new.name)?;
         let place = Place::parse(&new.url)?;
         check_place(&place, actor, self.inner.folder.path())?;
@@ -110,11 +111,19 @@ impl Vault {
         checked().map_err(|error| self.failed(act, actor, &new.facts(), error))
     }
 
-    /// Makes it. `keystore`: on how many people's word the keystore goes along, and for whom.
+    /// Refuses what an engine's log takes care of.
+    pub(crate) fn refuse_in_engine(&self, what: &'static str) -> Result<()> {
+        if self.inner.gate.is_of_engine() {
+            return Err(CopyError::OfEngine { what }.into());
+        }
+        Ok(())
+    }
+
+    /// Makes it. `keystore`: as what the keystore goes along, if it does.
     pub(crate) async fn begin_copy(
         &self,
         new: NewCopy,
-        keystore: Option<(u8, Vec<String>)>,
+        keystore: Option<WithKeystore>,
     ) -> Result<()> {
         let copies = &self.inner.copies;
         let _alone = copies.changing.lock().await;
@@ -135,11 +144,7 @@ impl Vault {
             known: Some(writer.known().clone()),
             keep_ms: new.keep_ms(),
             rested: None,
-            keystore: keystore.map(|(people, recipients)| WithKeystore {
-                people,
-                recipients,
-                ..WithKeystore::default()
-            }),
+            keystore,
             sync: new.sync.map(|wait| SyncEntry {
                 wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
                 since_ms: None,

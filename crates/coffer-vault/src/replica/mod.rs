@@ -134,6 +134,9 @@ impl Vault {
         let (role, act) = (Role::SystemAdministrator, Act::RemoveCopy);
         let facts = Facts::from([("copy", name.to_owned())]);
         self.refuse_without(actor, role, act, &facts)?;
+        let kept = "its log is all that it has, and can't be removed from it";
+        let kept = self.refuse_in_engine(kept);
+        kept.map_err(|error| self.failed(act, actor, &facts, error))?;
         let entry = self.inner.copies.registry.get(name);
         let entry = entry.map_err(|error| self.failed(act, actor, &facts, error))?;
         let this = self.clone();

@@ -22,14 +22,15 @@ use std::time::{Duration, Instant};
 use coffer_keys::{ExportIdentity, Keystore};
 use coffer_replica::{BucketState, Copy, KeystoreRef, KnownHead, Piece, Place, Store};
 use coffer_seal::BucketId;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
+use crate::copies::TakenLog;
 use crate::data_folder::{Folder, STANDBY};
 use crate::error::{BackupError, CopyError, Result, VaultError};
-use crate::fence::{PromotedStandby, StandbyLink, StandbyState};
+use crate::fence::{Asked, PromotedStandby, StandbyLink, StandbyState};
 use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
 use crate::replica::{check_files, target};
 use crate::vault::VaultOptions;
@@ -50,6 +51,8 @@ mod round;
 
 mod promote;
 
+mod take_over;
+
 pub use self::served::{FormerStates, ServedState};
 
 /// What is followed, and how it is served.
@@ -60,6 +63,8 @@ pub struct FollowOptions {
     pub identity: Option<ExportIdentity>,
     /// How states are served; the folder is where the standby keeps what it has.
     pub vault: VaultOptions,
+    /// Whether it is the log of an engine, by one of its gateways.
+    pub is_of_engine: bool,
 }
 
 /// What a standby came to.
@@ -70,6 +75,8 @@ pub enum StandbyTurn {
     Failed(VaultError),
     /// The folder is a data folder, which a start may go on from, as from a restored one.
     Promoted(PromotedStandby),
+    /// The folder is a data folder of all that the log of the engine holds, to be gone on with.
+    TakenOver(TakenLog),
 }
 
 /// What follows a copy.
@@ -78,7 +85,7 @@ pub struct Standby {
     identity: Option<ExportIdentity>,
     vault: VaultOptions,
     link: StandbyLink,
-    asked: mpsc::Receiver<oneshot::Sender<Result<PromotedStandby>>>,
+    asked: mpsc::Receiver<Asked>,
     /// The copy, once it was reached.
     reached: Option<Reached>,
     held: Held,
@@ -123,6 +130,7 @@ impl Standby {
             from,
             identity,
             vault,
+            is_of_engine,
         } = options;
         let data = vault.data.clone();
         let (lock, number) = blocking(move || {
@@ -132,7 +140,7 @@ impl Standby {
             Ok((lock, number))
         })
         .await?;
-        let (link, asked) = StandbyLink::new(from.url().to_owned());
+        let (link, asked) = StandbyLink::new(from.url().to_owned(), is_of_engine);
         Ok(Self {
             from,
             identity,
@@ -171,11 +179,20 @@ impl Standby {
             return StandbyTurn::State(left);
         }
         loop {
-            if let Ok(Some(answer)) = timeout(wait, self.asked.recv()).await {
-                if let Some(promoted) = self.try_promote(answer).await {
-                    return StandbyTurn::Promoted(promoted);
+            match timeout(wait, self.asked.recv()).await {
+                Ok(Some(Asked::Promotion(answer))) => {
+                    if let Some(promoted) = self.try_promote(answer).await {
+                        return StandbyTurn::Promoted(promoted);
+                    }
+                    continue;
                 }
-                continue;
+                Ok(Some(Asked::TakingOver(answer))) => {
+                    if let Some(log) = self.try_take_over(answer).await {
+                        return StandbyTurn::TakenOver(log);
+                    }
+                    continue;
+                }
+                Ok(None) | Err(_) => {}
             }
             let began = Instant::now();
             match self.follow().await {

@@ -5,6 +5,7 @@
 //! the last head holds as it was.
 
 use std::fs;
+use std::path::Path;
 
 use coffer_durable::rfc3339;
 use coffer_replica::{CopyReader, CopyWriter};
@@ -68,15 +69,8 @@ impl Standby {
         let as_of_ms = last.head().as_of_ms;
         let data = self.data().to_owned();
         blocking(move || {
-            // What is served until the stop has its files open; what stays is of no use. First, so
-            // that nothing fails any more once the folder is a data folder.
-            let standby = standby_folder(&data);
-            for name in ["segments", "building"] {
-                let path = standby.join(name);
-                if path.exists() {
-                    fs::remove_dir_all(&path).map_err(failed("remove", &path))?;
-                }
-            }
+            // First, so that nothing fails any more once the folder is a data folder.
+            remove_progress(&data)?;
             let mark = BackupRecord::begun(keystore, rfc3339(as_of_ms));
             mark.complete(&data, generation)?;
             Ok(())
@@ -88,6 +82,18 @@ impl Standby {
             missing_count: self.held.missing.values().sum(),
         })
     }
+}
+
+/// What is served until the stop has its files open; what else lies beside it is of no use.
+pub(super) fn remove_progress(data: &Path) -> Result<()> {
+    let standby = standby_folder(data);
+    for name in ["segments", "building"] {
+        let path = standby.join(name);
+        if path.exists() {
+            fs::remove_dir_all(&path).map_err(failed("remove", &path))?;
+        }
+    }
+    Ok(())
 }
 
 impl Vault {

@@ -11,7 +11,7 @@ use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, SourceSpec};
 use coffer_label::Label;
 use coffer_policy::{AccountId, ObjectOwnership};
-use coffer_seal::BucketId;
+use coffer_seal::{BucketId, SecretKey};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -172,6 +172,20 @@ impl Vault {
         self.inner.gate.check()
     }
 
+    /// Refuses reads as well, where another gateway of an engine may serve.
+    ///
+    /// # Errors
+    /// [`CopyError::LeaseEnded`](crate::CopyError).
+    pub fn check_serves(&self) -> Result<()> {
+        self.inner.gate.check_right()
+    }
+
+    /// By which gateways of one engine know each other.
+    pub fn gateway_key(&self) -> SecretKey {
+        let key = self.inner.keystore.system_key();
+        key.derive(b"coffer gateways v1\0")
+    }
+
     /// The data folder.
     pub fn data(&self) -> &Path {
         self.inner.folder.path()
@@ -253,6 +267,7 @@ impl Vault {
         if self.inner.closed.load(Ordering::Acquire) {
             return Err(VaultError::ShuttingDown);
         }
+        self.inner.gate.check_right()?;
         subject.cutoff.note_caller()?;
         if !subject.roles.has(Role::DataUser) {
             self.refused(subject, Act::UseBucket, name);

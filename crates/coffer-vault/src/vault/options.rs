@@ -7,6 +7,7 @@ use std::time::Duration;
 use coffer_keys::{SourceSecrets, SourceSpec};
 use coffer_policy::ObjectOwnership;
 
+use crate::copies::EngineSeat;
 use crate::fence::{FencedBy, StandbyLink};
 use crate::lifecycle::Day;
 use crate::limits::{ABORT_UPLOADS_DAYS, BUCKETS_PER_SUBJECT, LOCK_MAX_DAYS, UPLOADS_PER_SUBJECT};
@@ -63,6 +64,8 @@ pub struct VaultOptions {
     pub standby: Option<StandbyLink>,
     /// The copy by which the server is fenced off, if one is to do that.
     pub fenced_by: Option<FencedBy>,
+    /// Of a gateway of an engine that has its lease: the log that it goes on with.
+    pub engine: Option<EngineSeat>,
     /// After which time without a read that counts a subject that floats is settled; none: a key
     /// custodian must do it.
     pub settle_after: Option<Duration>,
@@ -87,6 +90,7 @@ impl VaultOptions {
             lock_max_days: LOCK_MAX_DAYS,
             standby: None,
             fenced_by: None,
+            engine: None,
             settle_after: None,
             lifecycle_day: Day::default(),
             abort_uploads_days: Some(ABORT_UPLOADS_DAYS),

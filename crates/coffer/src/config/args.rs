@@ -204,9 +204,24 @@ pub struct StandingArgs {
     /// DATA is a folder of its own. All else is refused until `coffer standby promote`.
     #[arg(long, value_name = "URL", conflicts_with_all = ["accept_rollback", "fenced_by"])]
     pub follow: Option<String>,
-    /// File of an age identity that opens the keystore of the copy that is followed
-    #[arg(long, value_name = "FILE", requires = "follow")]
+    /// File of an age identity that opens the keystore of the copy that is followed, or the engine
+    #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
+    /// Be a gateway: serve from this store, beside other gateways; DATA is a cache
+    ///
+    /// All that is acknowledged is in the store. One gateway serves at a time, the others forward
+    /// what they are asked, and take over within seconds. All take the same --identity.
+    #[arg(long, value_name = "URL", requires = "identity",
+          conflicts_with_all = ["accept_rollback", "fenced_by", "follow"])]
+    pub engine: Option<String>,
+    /// Where a gateway takes what other gateways forward
+    ///
+    /// The default is 127.0.0.1:9003.
+    #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "engine")]
+    pub gateway_listen: Option<SocketAddr>,
+    /// Where other gateways find that, if it is elsewhere
+    #[arg(long, value_name = "HOST:PORT", requires = "engine")]
+    pub gateway_advertise: Option<String>,
     /// Change nothing once a standby of this copy was promoted, nor while the copy can't be asked
     #[arg(long, value_name = "COPY")]
     pub fenced_by: Option<String>,
@@ -293,6 +308,7 @@ Examples:
   coffer serve --root-key keyring           at the first start; later `coffer keystore move`
   coffer serve --config coffer.toml
   coffer serve --follow file:///mnt/copy --identity key.txt --data /srv/standby
+  coffer serve --engine 's3://log/coffer?endpoint=https://store:9000' --identity key.txt
   coffer serve --fenced-by far              changes nothing once a standby of that copy serves
 
 A configuration file (TOML) has the options as keys, and more; docs/CONFIGURATION.md has all:

@@ -1,10 +1,14 @@
 //! Serving as a standby: one state of the copy after another, until it is promoted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_keys::ExportIdentity;
 use coffer_replica::Place;
-use coffer_vault::{FollowOptions, FormerStates, ServedState, Standby, StandbyTurn, VaultOptions};
+use coffer_vault::{
+    FollowOptions, FormerStates, LeaseKeeper, ServedState, Standby, StandbyLink, StandbyTurn,
+    TakenLog, Turn, VaultOptions,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -12,9 +16,13 @@ use crate::config::Config;
 use crate::config::args::DataListen;
 use crate::connection::listen::local_address;
 use crate::error::Error;
-use crate::limits::PROMOTION_ANSWER_WAIT;
+use crate::gateways::forward::Forwarder;
+use crate::gateways::identity::GatewayIdentity;
+use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, PROMOTION_ANSWER_WAIT};
+use crate::serve::gateway::Gateway;
+use crate::serve::listeners::Listeners;
 use crate::serve::signals::{Reloads, Signals};
-use crate::serve::{Listeners, Server, service_manager};
+use crate::serve::{Server, service_manager};
 
 /// How serving as a standby ended.
 pub enum Ended {
@@ -22,6 +30,10 @@ pub enum Ended {
     Stopped,
     /// The folder is a data folder now, to be served at the same addresses.
     Promoted,
+    /// So it is, of the log of an engine.
+    TakenOver(TakenLog),
+    /// It is to be begun anew.
+    Again,
 }
 
 /// What is followed.
@@ -32,11 +44,14 @@ pub struct Following {
     pub identity: Option<ExportIdentity>,
     /// How states are served.
     pub vault: VaultOptions,
+    /// The lease of the engine whose log is followed, if it is one's.
+    pub engine: Option<Arc<LeaseKeeper>>,
 }
 
 /// What follows, beside what is served.
 struct Follower {
     turns: mpsc::Receiver<StandbyTurn>,
+    link: StandbyLink,
     task: JoinHandle<()>,
 }
 
@@ -46,8 +61,10 @@ impl Follower {
             from: following.from,
             identity: following.identity,
             vault: following.vault,
+            is_of_engine: following.engine.is_some(),
         })
         .await?;
+        let link = standby.link().clone();
         let (told, turns) = mpsc::channel(1);
         let task = tokio::spawn(async move {
             loop {
@@ -64,7 +81,7 @@ impl Follower {
                 }
             }
         });
-        Ok(Self { turns, task })
+        Ok(Self { turns, link, task })
     }
 
     async fn next(&mut self) -> Result<StandbyTurn, Error> {
@@ -93,6 +110,7 @@ pub async fn serve_standby(
     let data_listen = config.data_listen.replace(DataListen::Off);
     config.listen = local_address(&listeners.s3)?;
     config.admin_listen = local_address(&listeners.administration)?;
+    let engine = following.engine.clone();
     let mut follower = Follower::begin(following).await?;
     tracing::info!("a standby: it serves when it has the first state");
     let first = tokio::select! {
@@ -106,16 +124,26 @@ pub async fn serve_standby(
         StandbyTurn::State(state) => state,
         StandbyTurn::Failed(error) => return Err(error.into()),
         StandbyTurn::Promoted(_) => return Ok(Ended::Promoted),
+        StandbyTurn::TakenOver(log) => return Ok(Ended::TakenOver(log)),
     };
     let listeners = Listeners {
         data: None,
         ..listeners
     };
-    let server = Server::start(config, &first.vault, listeners)?;
+    let gateway = match &engine {
+        Some(keeper) => follower_gateway(&first, keeper)?,
+        None => Gateway::None,
+    };
+    let server = Server::start(config, &first.vault, listeners, gateway)?;
     server.turn_to(&first);
     server.say_ready();
+    let taking = engine.map(|keeper| take_over_in_turn(keeper, follower.link.clone()));
+    let taking = taking.map(tokio::spawn);
     let (ended, current, former) =
         serve_turns(&server, &mut follower, first, (signals, reloads)).await;
+    if let Some(taking) = taking {
+        taking.abort();
+    }
     let patience = config.limits.shutdown_timeout();
     match &ended {
         Ok(Ended::Promoted) => {
@@ -123,6 +151,7 @@ pub async fn serve_standby(
             tokio::time::sleep(PROMOTION_ANSWER_WAIT).await;
             server.stop(patience.min(PROMOTED_PATIENCE)).await;
         }
+        Ok(Ended::TakenOver(_)) => server.stop(GATEWAY_PATIENCE).await,
         _ => {
             service_manager::stopping();
             tokio::select! {
@@ -173,9 +202,32 @@ async fn serve_turns(
                 tracing::warn!(as_of, head = %promoted.head, "PROMOTED: this server takes over");
                 break Ok(Ended::Promoted);
             }
+            Ok(StandbyTurn::TakenOver(log)) => break Ok(Ended::TakenOver(log)),
             Ok(StandbyTurn::Failed(error)) => break Err(error.into()),
             Err(error) => break Err(error),
         }
     };
     (ended, current, former)
+}
+
+/// A gateway that follows forwards what it is asked.
+fn follower_gateway(state: &ServedState, keeper: &LeaseKeeper) -> Result<Gateway, Error> {
+    let identity = GatewayIdentity::of(&state.vault.gateway_key())?;
+    Ok(Gateway::Follower(Forwarder::new(
+        &identity,
+        keeper.turns(),
+    )?))
+}
+
+/// Wants the lease, now that there is a state to go on from, and takes the log over when it has it.
+async fn take_over_in_turn(keeper: Arc<LeaseKeeper>, link: StandbyLink) {
+    keeper.wants(true);
+    let mut turns = keeper.turns();
+    while turns.wait_for(|turn| *turn == Turn::Mine).await.is_ok() {
+        match link.take_over().await {
+            Ok(()) => return,
+            Err(error) => tracing::warn!(%error, "the engine's log could not be taken over yet"),
+        }
+        tokio::time::sleep(GATEWAY_RETRY).await;
+    }
 }

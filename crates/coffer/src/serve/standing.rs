@@ -1,6 +1,7 @@
 //! How a server is started beside its configuration: for this start only, so it is neither in the
 //! configuration nor remembered.
 
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -18,8 +19,22 @@ pub struct How {
     pub accept_rollback: bool,
     /// The copy that is followed, and what opens its keystore.
     pub follow: Option<(Place, Option<ExportIdentity>)>,
+    /// The engine that it is a gateway of.
+    pub engine: Option<EngineHow>,
     /// The copy by which the server is fenced off.
     pub fenced_by: Option<FencedBy>,
+}
+
+/// How a gateway takes part in an engine.
+pub struct EngineHow {
+    /// The store that holds the engine's log.
+    pub from: Place,
+    /// What opens its keystore.
+    pub identity: ExportIdentity,
+    /// Where it takes what other gateways forward, when it serves.
+    pub listen: SocketAddr,
+    /// Where they find that, if it is elsewhere: a host and a port.
+    pub advertise: Option<String>,
 }
 
 /// How the vault is opened.

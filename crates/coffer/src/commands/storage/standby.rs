@@ -12,11 +12,12 @@ use http::Method;
 use serde_json::Value;
 
 use crate::commands::storage::restore::identity_of;
+use crate::config::GATEWAY_LISTEN_DEFAULT;
 use crate::config::args::ServeArgs;
 use crate::error::Error;
 use crate::output::printable::size;
 use crate::output::table::{AnswerArgs, moment, sheet, show};
-use crate::serve::standing::How;
+use crate::serve::standing::{EngineHow, How};
 
 /// `coffer standby`.
 #[derive(Debug, Args)]
@@ -59,9 +60,27 @@ pub fn how_asked(args: &ServeArgs) -> Result<How, Error> {
         }
         None => None,
     };
+    if standing.identity.is_some() && standing.follow.is_none() && standing.engine.is_none() {
+        return Err(Error::Option {
+            option: "--identity",
+            problem: "it opens the keystore of a copy or an engine: name that, --follow URL or \
+                      --engine URL"
+                .to_owned(),
+        });
+    }
+    let engine = match (&standing.engine, &standing.identity) {
+        (Some(url), Some(identity)) => Some(EngineHow {
+            from: Place::parse(url).map_err(VaultError::from)?,
+            identity: identity_of(identity)?,
+            listen: standing.gateway_listen.unwrap_or(GATEWAY_LISTEN_DEFAULT),
+            advertise: standing.gateway_advertise.clone(),
+        }),
+        _ => None,
+    };
     Ok(How {
         accept_rollback: args.accept_rollback,
         follow,
+        engine,
         fenced_by: standing.fenced_by.clone().map(|copy| FencedBy {
             copy,
             after: standing.fenced_after,

@@ -1,0 +1,121 @@
+//! A gateway's seat: what a vault is opened with that goes on with the log of an engine.
+
+use std::fs;
+use std::sync::Arc;
+
+use coffer_durable::now_ms;
+use coffer_keys::{ExportIdentity, Keystore};
+use coffer_replica::{CopyId, KnownHead, Place};
+
+use super::Copies;
+use super::registry::{Entry, Registry, SyncEntry, WithKeystore};
+use crate::data_folder::Folder;
+use crate::error::Result;
+use crate::fence::ServingRight;
+use crate::limits::{ENGINE_KEEP_MS, ENGINE_WRITE_WAIT};
+
+/// What the log is called among the copies of its server.
+pub(crate) const LOG_NAME: &str = "engine";
+
+/// The log of an engine, which was taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenLog {
+    /// Its id.
+    pub(crate) id: CopyId,
+    /// The head that took it over.
+    pub(crate) known: KnownHead,
+    /// How many blobs are missing.
+    pub missing_count: u64,
+}
+
+/// The log of an engine, and the right to serve it.
+#[derive(Clone, Debug)]
+pub struct EngineSeat {
+    pub(crate) from: Place,
+    pub(crate) right: ServingRight,
+    /// For whom its keystore is sealed: a recipient of age.
+    pub(crate) recipient: String,
+    /// As it was taken over; none: it is to be made.
+    pub(crate) taken: Option<Arc<TakenLog>>,
+}
+
+impl EngineSeat {
+    /// The seat of who has the lease, at the log that was taken over, or where there is none yet.
+    pub fn new(
+        from: Place,
+        identity: &ExportIdentity,
+        right: ServingRight,
+        taken: Option<TakenLog>,
+    ) -> Self {
+        Self {
+            from,
+            right,
+            recipient: identity.recipient().to_string(),
+            taken: taken.map(Arc::new),
+        }
+    }
+
+    /// Whether it may be served.
+    pub(crate) fn right(&self) -> ServingRight {
+        self.right.clone()
+    }
+
+    /// What the keystore goes along as: for the gateways, which are this server, and so all of it.
+    pub(crate) fn with_keystore(&self) -> WithKeystore {
+        WithKeystore {
+            recipients: vec![self.recipient.clone()],
+            is_of_engine: true,
+            ..WithKeystore::default()
+        }
+    }
+
+    /// How long a write waits for the log.
+    pub(crate) fn sync(&self) -> SyncEntry {
+        SyncEntry {
+            wait_ms: u64::try_from(ENGINE_WRITE_WAIT.as_millis()).unwrap_or(u64::MAX),
+            since_ms: None,
+        }
+    }
+
+    /// Has the registry hold the log that was taken over, and nothing else.
+    pub(crate) fn adopt(&self, registry: &Registry) -> Result<()> {
+        let Some(taken) = &self.taken else {
+            return Ok(());
+        };
+        let entry = Entry {
+            name: LOG_NAME.to_owned(),
+            url: self.from.url().to_owned(),
+            id: taken.id,
+            cursor: 0,
+            made_ms: now_ms(),
+            removed_ms: None,
+            known: Some(taken.known.clone()),
+            keep_ms: ENGINE_KEEP_MS,
+            rested: Some(taken.known.number),
+            keystore: Some(self.with_keystore()),
+            sync: Some(SyncEntry {
+                since_ms: Some(now_ms()),
+                ..self.sync()
+            }),
+        };
+        registry.change(|entries| *entries = vec![entry])
+    }
+}
+
+impl Copies {
+    /// Those of a data folder; of a gateway, the log of its engine.
+    pub(crate) fn open(
+        folder: &Folder,
+        keystore: &Keystore,
+        seat: Option<&EngineSeat>,
+    ) -> Result<Self> {
+        let copies = Self::new(Registry::open(folder.path(), keystore));
+        if let Some(seat) = seat {
+            // What was served while the log was followed.
+            let _ = fs::remove_dir_all(folder.standby());
+            seat.adopt(&copies.registry)?;
+            copies.waited_for.hold_readers();
+        }
+        Ok(copies)
+    }
+}

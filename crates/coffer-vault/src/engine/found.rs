@@ -1,0 +1,63 @@
+//! The first start of an engine: the gateway that has the lease, and finds no log, makes one.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::copies::{CopyState, EngineSeat, LOG_NAME};
+use crate::error::{CopyError, Result};
+use crate::limits::{ENGINE_FOUND_LOOKS_EVERY, ENGINE_KEEP_MS};
+use crate::replica::NewCopy;
+use crate::vault::Vault;
+
+impl Vault {
+    /// Makes the log of this seat, if there is one that was not taken over, and waits until it
+    /// holds all that is here. Nothing is served before; where it fails, the vault is closed.
+    ///
+    /// # Errors
+    /// [`CopyError`], where none can be made there.
+    pub(crate) async fn found_engine(&self, seat: Option<&EngineSeat>) -> Result<()> {
+        let Some(seat) = seat.filter(|seat| seat.taken.is_none()) else {
+            return Ok(());
+        };
+        let made = self.make_log(seat).await;
+        if made.is_err() {
+            self.close().await;
+        }
+        made
+    }
+
+    async fn make_log(&self, seat: &EngineSeat) -> Result<()> {
+        let sync = seat.sync();
+        let new = NewCopy {
+            name: LOG_NAME.to_owned(),
+            url: seat.from.url().to_owned(),
+            keep_ms: Some(ENGINE_KEEP_MS),
+            sync: Some(Duration::from_millis(sync.wait_ms)),
+        };
+        self.begin_copy(new, Some(seat.with_keystore())).await?;
+        loop {
+            let copies = self.copies_now();
+            let log = copies.into_iter().find(|copy| copy.name == LOG_NAME);
+            let log = log.ok_or(CopyError::NeverComplete)?;
+            if log.sync.is_some_and(|sync| sync.since_ms.is_some()) {
+                return Ok(());
+            }
+            seat.check_right()?;
+            if log.state == CopyState::Stopped {
+                return Err(CopyError::NeverComplete.into());
+            }
+            sleep(ENGINE_FOUND_LOOKS_EVERY).await;
+        }
+    }
+}
+
+impl EngineSeat {
+    fn check_right(&self) -> Result<()> {
+        if self.right.holds() {
+            Ok(())
+        } else {
+            Err(CopyError::LeaseEnded.into())
+        }
+    }
+}

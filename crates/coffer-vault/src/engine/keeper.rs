@@ -1,0 +1,229 @@
+//! Keeping the lease: looking at another's, taking one that has ended, renewing one's own.
+//!
+//! A lease has ended for others when it was not seen to change for as long as it says it lasts, by
+//! their own clock. It has ended for its holder sooner: the holder counts from before it asked for
+//! the renewal, and takes off a margin for clocks that run at different speeds.
+
+use std::time::Duration;
+
+use coffer_replica::{CopyId, FoundLease, Lease, LeasePlace, Place, ReplicaError};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::blocking::blocking;
+use crate::error::Result;
+use crate::fence::ServingRight;
+use crate::limits::{LEASE_LASTS, LEASE_LOOKS_EVERY, LEASE_MARGIN, LEASE_RENEWED_EVERY};
+
+/// Whose turn it is to serve, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// None has it, or it could not be asked.
+    Unknown {
+        /// Why, if it is known.
+        problem: Option<String>,
+    },
+    /// Another gateway's, which takes requests at this address.
+    Other {
+        /// A host and a port.
+        address: String,
+    },
+    /// This one's.
+    Mine,
+}
+
+/// What keeps the lease of one gateway, in a task of its own.
+pub struct LeaseKeeper {
+    turns: watch::Receiver<Turn>,
+    wants: watch::Sender<bool>,
+    right: ServingRight,
+    task: JoinHandle<()>,
+}
+
+struct Work {
+    place: LeasePlace,
+    gateway: CopyId,
+    address: String,
+    turns: watch::Sender<Turn>,
+    wants: watch::Receiver<bool>,
+    right: ServingRight,
+    /// The lease as it was seen last, and when it was seen so for the first time.
+    seen: Option<(FoundLease, Duration)>,
+    /// One's own.
+    held: Option<FoundLease>,
+}
+
+impl LeaseKeeper {
+    /// Looks at the lease of this store from now on, for a gateway that takes requests at this
+    /// address, after it was tried whether the store is fit.
+    ///
+    /// # Errors
+    /// [`ReplicaError::NoConditions`], [`ReplicaError::NoSwap`]; of the store.
+    pub async fn begin(from: &Place, address: String) -> Result<Self> {
+        let from = from.clone();
+        let store = blocking(move || Ok(from.open(true)?)).await?;
+        let place = LeasePlace::new(store);
+        place.probe().await?;
+        let (turns, seen_turns) = watch::channel(Turn::Unknown { problem: None });
+        let (wants, seen_wants) = watch::channel(false);
+        let right = ServingRight::default();
+        let work = Work {
+            place,
+            gateway: CopyId::random(),
+            address,
+            turns,
+            wants: seen_wants,
+            right: right.clone(),
+            seen: None,
+            held: None,
+        };
+        Ok(Self {
+            turns: seen_turns,
+            wants,
+            right,
+            task: tokio::spawn(work.run()),
+        })
+    }
+
+    /// Whose turn it is.
+    pub fn turns(&self) -> watch::Receiver<Turn> {
+        self.turns.clone()
+    }
+
+    /// Whether this gateway may serve.
+    pub fn right(&self) -> ServingRight {
+        self.right.clone()
+    }
+
+    /// Takes the lease as soon as it is free, or takes it no more; one that is held stays.
+    pub fn wants(&self, wants: bool) {
+        self.wants.send_replace(wants);
+    }
+
+    /// Gives the lease back, if it is held, and ends. What is served must have ended.
+    pub async fn end(self) {
+        // A renewal under way is waited for: the lease that is given back is the newest.
+        drop(self.wants);
+        let _ = self.task.await;
+    }
+}
+
+impl Work {
+    async fn run(mut self) {
+        loop {
+            let wait = if self.held.is_some() {
+                self.renew().await;
+                LEASE_RENEWED_EVERY
+            } else {
+                self.look().await;
+                LEASE_LOOKS_EVERY
+            };
+            tokio::select! {
+                () = sleep(wait) => {}
+                changed = self.wants.changed() => if changed.is_err() {
+                    return self.give_back().await;
+                },
+            }
+        }
+    }
+
+    /// Looks at another's lease, and takes it if it has ended.
+    async fn look(&mut self) {
+        // Before it is asked: what is seen is at least as new.
+        let now = ServingRight::now();
+        let found = match self.place.read().await {
+            Ok(found) => found,
+            Err(error) => return self.not_reached(&error),
+        };
+        let is_free = match (&found, &self.seen) {
+            (None, _) => true,
+            (Some(found), _) if found.lease.is_over => true,
+            (Some(found), Some((seen, since))) if seen.lease == found.lease => {
+                now.saturating_sub(*since) > Duration::from_millis(found.lease.lasts_ms)
+            }
+            (Some(found), _) => {
+                self.seen = Some((found.clone(), ServingRight::now()));
+                false
+            }
+        };
+        if is_free && *self.wants.borrow() {
+            return self.take(found.as_ref()).await;
+        }
+        self.tell(match found {
+            Some(found) if !is_free => Turn::Other {
+                address: found.lease.address,
+            },
+            _ => Turn::Unknown { problem: None },
+        });
+    }
+
+    async fn take(&mut self, found: Option<&FoundLease>) {
+        let before = found.map(|found| &found.lease);
+        let lasts_ms = u64::try_from(LEASE_LASTS.as_millis()).unwrap_or(u64::MAX);
+        let next = Lease::taken(before, self.gateway, self.address.clone(), lasts_ms);
+        let asked = ServingRight::now();
+        match self.place.put(&next, found).await {
+            Ok(Some(held)) => self.hold(held, asked),
+            // Another was faster: it is looked at next.
+            Ok(None) => self.seen = None,
+            Err(error) => self.not_reached(&error),
+        }
+    }
+
+    fn hold(&mut self, held: FoundLease, asked: Duration) {
+        tracing::info!(number = held.lease.number, "this gateway has the lease");
+        self.seen = None;
+        self.right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
+        self.held = Some(held);
+        self.tell(Turn::Mine);
+    }
+
+    async fn renew(&mut self) {
+        let Some(held) = self.held.clone() else {
+            return;
+        };
+        let asked = ServingRight::now();
+        match self.place.put(&held.lease.renewed(), Some(&held)).await {
+            Ok(Some(held)) if self.right.holds() => {
+                self.right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
+                self.held = Some(held);
+            }
+            Ok(_) => self.lose(None),
+            Err(error) if self.right.holds() => {
+                tracing::warn!(%error, "the lease could not be renewed yet");
+            }
+            Err(error) => self.lose(Some(error.to_string())),
+        }
+    }
+
+    /// It may be another's by now.
+    fn lose(&mut self, problem: Option<String>) {
+        self.right.end();
+        (self.held, self.seen) = (None, None);
+        tracing::warn!(problem, "this gateway has lost the lease");
+        self.tell(Turn::Unknown { problem });
+    }
+
+    async fn give_back(&mut self) {
+        self.right.end();
+        if let Some(held) = self.held.take()
+            && let Err(error) = self.place.put(&held.lease.over(), Some(&held)).await
+        {
+            tracing::info!(%error, "the lease could not be given back, and ends by itself");
+        }
+    }
+
+    fn not_reached(&self, error: &ReplicaError) {
+        let problem = Some(error.to_string());
+        self.tell(Turn::Unknown { problem });
+    }
+
+    fn tell(&self, turn: Turn) {
+        self.turns.send_if_modified(|told| {
+            let is_new = *told != turn;
+            *told = turn;
+            is_new
+        });
+    }
+}

@@ -1,0 +1,25 @@
+//! An engine: a server without state of its own, whose truth is a sealed log on an object store.
+//!
+//! Several gateways share one log. The one that has the *lease* serves all buckets, from a folder
+//! that is a cache of the log, and acknowledges nothing that no head of the log names, as with a
+//! synchronous copy. The others follow the log, as standbys do, and forward what they are asked.
+//! When the lease ends, one of them takes it, and the log, and goes on.
+//!
+//! ```text
+//!            following ──lease──▶ taking over ──head of the next epoch──▶ serving
+//!                ▲                                                          │
+//!                └──────────── the lease is lost: nothing here counts ──────┘
+//! ```
+//!
+//! What decides what counts is the log: a head is created under its number, once. The lease decides
+//! only who should try, and who may answer reads. The protocol, with what can fail, is in
+//! `docs/decisions/0059-an-engine-with-one-owner.md`.
+
+mod cache;
+
+mod found;
+
+mod keeper;
+
+pub use self::cache::prepare_cache;
+pub use self::keeper::{LeaseKeeper, Turn};

@@ -1,0 +1,67 @@
+//! Taking over: a gateway of an engine that has the lease goes on with the log, in the next epoch,
+//! and its folder becomes a data folder of all that the log holds.
+//!
+//! What was acknowledged is in a head, so nothing is lost, and nothing is a rollback. The head that
+//! takes the epoch is the moment: the gateway that wrote the log before creates none after it.
+
+use coffer_replica::{CopyReader, CopyWriter};
+use tokio::sync::oneshot;
+
+use super::Standby;
+use super::keystore::check_head;
+use super::promote::remove_progress;
+use crate::backup::forget;
+use crate::blocking::blocking;
+use crate::copies::TakenLog;
+use crate::error::{Result, VaultError};
+use crate::fence::StandbyState;
+
+impl Standby {
+    /// Takes the log over, and answers. None, if that failed: then it goes on following.
+    pub(super) async fn try_take_over(
+        &mut self,
+        answer: oneshot::Sender<Result<()>>,
+    ) -> Option<TakenLog> {
+        match self.take_over().await {
+            Ok(log) => {
+                let _ = answer.send(Ok(()));
+                Some(log)
+            }
+            Err(error) => {
+                self.link.change(|told| {
+                    told.state = StandbyState::Failing;
+                    told.problem = Some(format!("it could not take the log over: {error}"));
+                });
+                self.reached = None;
+                let _ = answer.send(Err(error));
+                None
+            }
+        }
+    }
+
+    async fn take_over(&mut self) -> Result<TakenLog> {
+        // As near as it can be before the one that served is fenced off.
+        self.reach().await?;
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        let near = self.newest(reached).await?;
+        self.fetch(&near).await?;
+        let writer = CopyWriter::resume(near.copy().clone(), Some(near.known())).await?;
+        let last = CopyReader::of(&writer);
+        self.known = Some(last.known().clone());
+        self.reach().await?;
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        check_head(&last, &reached.reference)?;
+        self.fetch(&last).await?;
+        let data = self.data().to_owned();
+        blocking(move || {
+            remove_progress(&data)?;
+            forget(&data)
+        })
+        .await?;
+        Ok(TakenLog {
+            id: last.copy().id(),
+            known: last.known().clone(),
+            missing_count: self.held.missing.values().sum(),
+        })
+    }
+}

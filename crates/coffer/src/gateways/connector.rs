@@ -1,0 +1,104 @@
+//! Connections to the gateway that serves, as the pool of hyper makes them.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tower_service::Service;
+
+use crate::gateways::identity::GATEWAY_NAME;
+use crate::limits::GATEWAY_CONNECT_TIMEOUT;
+
+/// Makes connections to gateways of one engine.
+#[derive(Clone)]
+pub struct GatewayConnector {
+    tls: TlsConnector,
+}
+
+impl GatewayConnector {
+    /// By this TLS.
+    pub fn new(tls: Arc<ClientConfig>) -> Self {
+        Self { tls: tls.into() }
+    }
+
+    async fn connect(self, to: Uri) -> io::Result<Wire> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+        let host = to.host().ok_or_else(invalid)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = to.port_u16().ok_or_else(invalid)?;
+        let name = ServerName::try_from(GATEWAY_NAME).map_err(|_| invalid())?;
+        let connecting = async {
+            let tcp = TcpStream::connect((host, port)).await?;
+            tcp.set_nodelay(true)?;
+            self.tls.connect(name, tcp).await
+        };
+        let late = || io::Error::from(io::ErrorKind::TimedOut);
+        let connected = timeout(GATEWAY_CONNECT_TIMEOUT, connecting).await;
+        Ok(Wire(TokioIo::new(
+            connected.unwrap_or_else(|_| Err(late()))?,
+        )))
+    }
+}
+
+impl Service<Uri> for GatewayConnector {
+    type Response = Wire;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Wire>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(to))
+    }
+}
+
+/// A connection to a gateway.
+pub struct Wire(TokioIo<TlsStream<TcpStream>>);
+
+impl Connection for Wire {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl Read for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl Write for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,176 @@
+//! Forwarding: what a gateway is asked that does not serve goes to the one that does, byte for
+//! byte, and so do answers. Signatures stay as they are, for nothing of a request is changed that
+//! is signed.
+
+use std::error::Error as StdError;
+use std::net::IpAddr;
+
+use coffer_vault::Turn;
+use http::header::{CONNECTION, EXPECT, TE, UPGRADE};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderName, Request, Response, Uri};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::error::Error;
+use crate::gateways::connector::GatewayConnector;
+use crate::gateways::identity::GatewayIdentity;
+use crate::gateways::told;
+use crate::limits::{GATEWAY_IDLE, GATEWAY_IDLE_CONNECTIONS, GATEWAY_TURN_WAIT};
+
+/// Forwards requests to the gateway that serves.
+pub struct Forwarder<B> {
+    pool: Client<GatewayConnector, B>,
+    turns: watch::Receiver<Turn>,
+}
+
+impl<B> Clone for Forwarder<B> {
+    fn clone(&self) -> Self {
+        Self {
+            pool: self.pool.clone(),
+            turns: self.turns.clone(),
+        }
+    }
+}
+
+/// Why a request was not answered by the gateway that serves.
+#[derive(Debug, thiserror::Error)]
+pub enum NotForwarded {
+    /// None is known that serves: nothing was done.
+    #[error(
+        "no gateway of this engine serves now, or it is not known which: nothing was done; \
+         please try again"
+    )]
+    NoneServes,
+    /// It could not be reached: nothing was done.
+    #[error("the gateway that serves could not be reached: nothing was done; please try again")]
+    NotReached,
+    /// It broke off.
+    #[error(
+        "the gateway that serves broke off before it answered: whether the request was carried \
+         out is in doubt; please try again"
+    )]
+    InDoubt,
+}
+
+impl<B> Forwarder<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    /// Forwards to whose turn it is, by a gateway of this engine.
+    ///
+    /// # Errors
+    /// Of the TLS library.
+    pub fn new(identity: &GatewayIdentity, turns: watch::Receiver<Turn>) -> Result<Self, Error> {
+        let connector = GatewayConnector::new(identity.client()?);
+        let pool = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(GATEWAY_IDLE)
+            .pool_max_idle_per_host(GATEWAY_IDLE_CONNECTIONS)
+            .pool_timer(TokioTimer::new())
+            .http1_max_headers(HEADERS_MAX)
+            .build(connector);
+        Ok(Self { pool, turns })
+    }
+
+    /// Has a request of this client answered.
+    ///
+    /// # Errors
+    /// [`NotForwarded`].
+    pub async fn forward(
+        &self,
+        request: Request<B>,
+        client: IpAddr,
+        tls: Option<&'static str>,
+    ) -> Result<Response<Incoming>, NotForwarded> {
+        let address = self.address().await.ok_or(NotForwarded::NoneServes)?;
+        let (mut head, body) = request.into_parts();
+        head.uri = at(&address, &head.uri).ok_or(NotForwarded::NoneServes)?;
+        remove_of_connection(&mut head.headers);
+        head.headers.remove(EXPECT);
+        told::tell(&mut head.headers, client, tls);
+        let asked = self.pool.request(Request::from_parts(head, body)).await;
+        let mut answer = asked.map_err(|error| {
+            tracing::debug!(%error, to = %address, "a request was not forwarded");
+            if error.is_connect() {
+                NotForwarded::NotReached
+            } else {
+                NotForwarded::InDoubt
+            }
+        })?;
+        remove_of_connection(answer.headers_mut());
+        Ok(answer)
+    }
+
+    /// Where the gateway is that serves: while it changes, that is waited for.
+    async fn address(&self) -> Option<Authority> {
+        let mut turns = self.turns.clone();
+        let is_known = |turn: &Turn| !matches!(turn, Turn::Unknown { .. });
+        let turn = timeout(GATEWAY_TURN_WAIT, turns.wait_for(is_known)).await;
+        match &*turn.ok()?.ok()? {
+            Turn::Other { address } => address.parse().ok(),
+            Turn::Mine | Turn::Unknown { .. } => None,
+        }
+    }
+}
+
+/// Answers of S3 have metadata in headers, of up to 2 KiB.
+const HEADERS_MAX: usize = 256;
+
+/// The same path and query, at a gateway.
+fn at(address: &Authority, asked: &Uri) -> Option<Uri> {
+    let root = || PathAndQuery::from_static("/");
+    let path = asked.path_and_query().cloned().unwrap_or_else(root);
+    let uri = Uri::builder().scheme(Scheme::HTTPS);
+    uri.authority(address.clone())
+        .path_and_query(path)
+        .build()
+        .ok()
+}
+
+/// What is about one connection is not about the next (RFC 9110, section 7.6.1).
+fn remove_of_connection(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = { headers.get_all(CONNECTION).iter() }
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in [CONNECTION, TE, UPGRADE] {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+    headers.remove("proxy-connection");
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn path_and_query_stay_as_they_were_signed() {
+        let asked: Uri = "/bucket/a%20b%2Fc?versionId=1&x=%2B".parse().unwrap();
+        let found = at(&"[::1]:9003".parse().unwrap(), &asked).unwrap();
+        assert_eq!(
+            found.to_string(),
+            "https://[::1]:9003/bucket/a%20b%2Fc?versionId=1&x=%2B"
+        );
+    }
+
+    #[test]
+    fn headers_of_the_connection_are_not_passed_on() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONNECTION, HeaderValue::from_static("close, x-hop"));
+        headers.insert("x-hop", HeaderValue::from_static("1"));
+        headers.insert("x-amz-date", HeaderValue::from_static("1"));
+        remove_of_connection(&mut headers);
+        assert_eq!(headers.len(), 1);
+    }
+}

@@ -1,0 +1,240 @@
+//! Serving as a gateway of an engine: following and forwarding, until the lease is this one's; then
+//! serving, until it is not any more; and so on, until a signal asks for the end.
+
+use std::sync::Arc;
+
+use coffer_replica::{CopyRecord, Place, ReplicaError};
+use coffer_vault::{EngineSeat, LeaseKeeper, TakenLog, Turn, Vault, VaultOptions, prepare_cache};
+use tokio::net::TcpListener;
+
+use crate::config::Config;
+use crate::config::args::DataListen;
+use crate::connection::listen::{listen, local_address};
+use crate::error::Error;
+use crate::gateways::identity::GatewayIdentity;
+use crate::hardening::warn_of_exposed_keys;
+use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY};
+use crate::serve::follow::{Ended, Following, serve_standby};
+use crate::serve::gateway::Gateway;
+use crate::serve::listeners::Listeners;
+use crate::serve::signals::{Reloads, Signals};
+use crate::serve::standing::EngineHow;
+use crate::serve::{Server, service_manager, tell_what_to_keep};
+
+/// Serves until a signal asks for the end.
+pub async fn serve_engine(
+    mut config: Config,
+    how: EngineHow,
+    options: VaultOptions,
+    listeners: Listeners,
+    (signals, reloads): (&mut Signals, &mut Reloads),
+) -> Result<(), Error> {
+    // Data keys are released by who serves, and clients reach its data port at no other gateway.
+    config.data_listen = Some(DataListen::Off);
+    config.listen = local_address(&listeners.s3)?;
+    config.admin_listen = local_address(&listeners.administration)?;
+    let listeners = Listeners {
+        data: None,
+        ..listeners
+    };
+    let gateways = listen(how.listen)?;
+    let listen_at = local_address(&gateways)?;
+    let address = how.advertise.clone();
+    let address = address.unwrap_or_else(|| listen_at.to_string());
+    let keeper = Arc::new(LeaseKeeper::begin(&how.from, address).await?);
+    let mut gateway = EngineGateway {
+        config,
+        how: EngineHow {
+            listen: listen_at,
+            ..how
+        },
+        options,
+        keeper: keeper.clone(),
+        taken: Some((listeners, gateways)),
+    };
+    let ended = loop {
+        match gateway.turn(signals, reloads).await {
+            Ok(Ended::Stopped) => break Ok(()),
+            Ok(_) => {}
+            Err(error) => break Err(error),
+        }
+    };
+    drop(gateway);
+    if let Some(keeper) = Arc::into_inner(keeper) {
+        keeper.end().await;
+    }
+    ended
+}
+
+/// A gateway, from one turn to the next.
+struct EngineGateway {
+    config: Config,
+    how: EngineHow,
+    options: VaultOptions,
+    keeper: Arc<LeaseKeeper>,
+    /// Addresses that were taken, and nothing listens at yet.
+    taken: Option<(Listeners, TcpListener)>,
+}
+
+impl EngineGateway {
+    /// Follows, and serves when it is this one's turn.
+    async fn turn(&mut self, signals: &mut Signals, reloads: &mut Reloads) -> Result<Ended, Error> {
+        let has_log = has_log(&self.how.from).await?;
+        let (data, from) = (self.config.data.clone(), self.how.from.clone());
+        let prepared = move || prepare_cache(&data, &from, has_log);
+        let prepared = tokio::task::spawn_blocking(prepared).await;
+        prepared.map_err(stopped)??;
+        let log = if has_log {
+            match self.follow((signals, reloads)).await? {
+                Ended::TakenOver(log) => Some(log),
+                ended => return Ok(ended),
+            }
+        } else {
+            match self.wait_to_found(signals).await? {
+                Ended::Promoted => None,
+                ended => return Ok(ended),
+            }
+        };
+        let ended = self.serve(log, (signals, reloads)).await;
+        self.keeper.wants(false);
+        ended
+    }
+
+    async fn follow(&mut self, watched: (&mut Signals, &mut Reloads)) -> Result<Ended, Error> {
+        let (listeners, gateways) = self.take()?;
+        let following = Following {
+            from: self.how.from.clone(),
+            identity: Some(self.how.identity.clone()),
+            vault: self.options.clone(),
+            engine: Some(self.keeper.clone()),
+        };
+        let ended = serve_standby(&mut self.config, following, listeners, watched).await?;
+        if let Ended::TakenOver(_) = ended {
+            self.taken = Some((Listeners::take(&self.config)?, gateways));
+        }
+        Ok(ended)
+    }
+
+    /// Where there is no log, who has the lease makes it; the others wait until there is one.
+    /// [`Ended::Promoted`]: this one has it.
+    async fn wait_to_found(&mut self, signals: &mut Signals) -> Result<Ended, Error> {
+        tracing::info!("the store holds no log yet: who has the lease makes it");
+        self.keeper.wants(true);
+        let mut turns = self.keeper.turns();
+        loop {
+            tokio::select! {
+                mine = turns.wait_for(|turn| *turn == Turn::Mine) => {
+                    mine.map_err(stopped)?;
+                    // Another may have made it, and ended.
+                    let is_made = has_log(&self.how.from).await?;
+                    return Ok(if is_made { Ended::Again } else { Ended::Promoted });
+                }
+                () = tokio::time::sleep(GATEWAY_RETRY) => {
+                    if has_log(&self.how.from).await? {
+                        return Ok(Ended::Again);
+                    }
+                }
+                _ = signals.next() => return Ok(Ended::Stopped),
+            }
+        }
+    }
+
+    /// Serves for as long as the lease holds.
+    async fn serve(
+        &mut self,
+        log: Option<TakenLog>,
+        (signals, reloads): (&mut Signals, &mut Reloads),
+    ) -> Result<Ended, Error> {
+        let (listeners, gateways) = self.take()?;
+        let right = self.keeper.right();
+        let seat = EngineSeat::new(
+            self.how.from.clone(),
+            &self.how.identity,
+            right.clone(),
+            log,
+        );
+        let options = VaultOptions {
+            engine: Some(seat),
+            ..self.options.clone()
+        };
+        let vault = match Vault::open(options).await {
+            Ok(vault) => vault,
+            Err(error) if !right.holds() => {
+                tracing::warn!(%error, "the lease was lost before this gateway served");
+                return Ok(Ended::Again);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        warn_of_exposed_keys();
+        let server = match self.start(&vault, listeners, gateways) {
+            Ok(server) => server,
+            Err(error) => {
+                tell_what_to_keep(&vault);
+                vault.close().await;
+                return Err(error);
+            }
+        };
+        server.say_ready();
+        let mut turns = self.keeper.turns();
+        let ended = loop {
+            tokio::select! {
+                _ = turns.wait_for(|turn| *turn != Turn::Mine) => break Ended::Again,
+                () = reloads.next() => server.certificate.reload(),
+                name = signals.next() => {
+                    service_manager::stopping();
+                    tracing::info!(signal = name, "stopping: requests under way may end");
+                    break Ended::Stopped;
+                }
+            }
+        };
+        let patience = match ended {
+            Ended::Stopped => self.config.limits.shutdown_timeout(),
+            _ => GATEWAY_PATIENCE,
+        };
+        tokio::select! {
+            () = server.stop(patience) => {}
+            name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
+        }
+        vault.close().await;
+        Ok(ended)
+    }
+
+    fn start(
+        &self,
+        vault: &Vault,
+        listeners: Listeners,
+        gateways: TcpListener,
+    ) -> Result<Server, Error> {
+        let tls = GatewayIdentity::of(&vault.gateway_key())?.server()?;
+        let gateway = Gateway::Owner(Some((gateways, tls)));
+        Server::start(&self.config, vault, listeners, gateway)
+    }
+
+    fn take(&mut self) -> Result<(Listeners, TcpListener), Error> {
+        match self.taken.take() {
+            Some(taken) => Ok(taken),
+            None => Ok((Listeners::take(&self.config)?, listen(self.how.listen)?)),
+        }
+    }
+}
+
+/// Whether the store holds a log.
+async fn has_log(from: &Place) -> Result<bool, Error> {
+    let from = from.clone();
+    let store = tokio::task::spawn_blocking(move || from.open(true)).await;
+    let store = store
+        .map_err(stopped)?
+        .map_err(coffer_vault::VaultError::from)?;
+    match CopyRecord::read(&*store).await {
+        Ok(_) => Ok(true),
+        Err(ReplicaError::NoCopy) => Ok(false),
+        Err(error) => Err(coffer_vault::VaultError::from(error).into()),
+    }
+}
+
+fn stopped(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::System {
+        doing: "taking part in the engine",
+        source: std::io::Error::other(error),
+    }
+}

@@ -1,0 +1,108 @@
+//! What a server is among the gateways of an engine, as far as its listeners go.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use coffer_s3::{HttpError, ResponseBody, S3Service};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::Service;
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
+
+use crate::connection::activity::Activity;
+use crate::connection::proxies::Proxies;
+use crate::gateways::forward::Forwarder;
+use crate::gateways::told;
+use crate::serve::request_body::WatchedBody;
+use crate::serve::request_limit::{PermitBody, RequestLimit};
+
+pub mod front;
+
+use self::front::{Front, FrontBody};
+
+/// What a server is among gateways.
+pub enum Gateway {
+    /// None: it is no part of an engine.
+    None,
+    /// One that follows, and forwards.
+    Follower(Forwarder<WatchedBody>),
+    /// The one that serves: what is forwarded to it as well, unless that was taken from here.
+    Owner(Option<(TcpListener, Arc<ServerConfig>)>),
+}
+
+impl Gateway {
+    /// Where others forward to.
+    pub fn taken(&mut self) -> Option<(TcpListener, Arc<ServerConfig>)> {
+        match self {
+            Self::Owner(listener) => listener.take(),
+            Self::None | Self::Follower(_) => None,
+        }
+    }
+
+    /// What answers on a connection of this client.
+    pub fn front(
+        &self,
+        service: &S3Service,
+        client: IpAddr,
+        proxies: &Proxies,
+        activity: &Activity,
+    ) -> Front {
+        let tls = activity.tls_version();
+        if let Self::Follower(forwarder) = self {
+            return Front::There {
+                here: service.clone(),
+                forwarder: forwarder.clone(),
+                client,
+                proxies: proxies.clone(),
+                tls,
+            };
+        }
+        let service = service.clone().over_tls(tls);
+        Front::Here(if proxies.forwards(client) {
+            let told_by = proxies.clone();
+            service.for_proxy(move |headers| told_by.client_of_request(headers, client))
+        } else {
+            service.for_peer(client)
+        })
+    }
+}
+
+/// What answers a request for which there is no room.
+pub trait Refuse: Fn() -> Response<FrontBody> + Clone + Send + Sync + 'static {}
+
+impl<T: Fn() -> Response<FrontBody> + Clone + Send + Sync + 'static> Refuse for T {}
+
+/// How requests are limited.
+pub type Limit<R> = RequestLimit<Front, R>;
+
+/// Answers what other gateways forward, each request as its client's.
+#[derive(Clone)]
+pub struct ForwardedService<R> {
+    /// The service, of no connection.
+    pub service: S3Service,
+    /// The turns that all requests share.
+    pub limit: Arc<Limit<R>>,
+}
+
+impl<R: Refuse> Service<Request<Incoming>> for ForwardedService<R> {
+    type Response = Response<PermitBody<FrontBody>>;
+    type Error = HttpError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HttpError>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let mut request = request;
+        let (client, tls) = told::heard(request.headers_mut());
+        let service = self.service.for_peer(client).over_tls(tls);
+        let front = Front::Here(service);
+        self.limit
+            .before(front, client, Proxies::none())
+            .call(request)
+    }
+}
+
+/// An answer that is made here.
+pub fn here(answer: Response<ResponseBody>) -> Response<FrontBody> {
+    answer.map(FrontBody::Here)
+}

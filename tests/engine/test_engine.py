@@ -1,0 +1,213 @@
+"""An engine as its users meet it: gateways over a store, of which any may die."""
+
+import hashlib
+import shutil
+import threading
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+
+from harness.content import KIB, MIB, content
+from harness.engines import REPLACED_SECONDS, Gateway, answered, client, url_at
+from harness.sealed_copies import files_in
+from harness.server import StartError, coffer
+
+BUCKET = "notes"
+SIZES = {"small": 900, "middle": 300 * KIB, "large": 9 * MIB}
+
+
+@pytest.fixture
+def first(tmp_path, store):
+    with Gateway(tmp_path / "one", url_at(store)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def second(tmp_path, store, first):
+    with Gateway(tmp_path / "two", url_at(store)) as gateway:
+        yield gateway
+
+
+def lease(store):
+    s3 = client(store, store.credentials())
+    return s3.get_object(Bucket="log", Key="engine/lease.json")["Body"].read()
+
+
+def put(s3, name):
+    s3.put_object(Bucket=BUCKET, Key=name, Body=content(SIZES[name.split("-")[0]], name))
+
+
+def check(s3, name):
+    body = s3.get_object(Bucket=BUCKET, Key=name)["Body"].read()
+    assert body == content(SIZES[name.split("-")[0]], name), name
+
+
+def test_any_gateway_answers_and_one_that_dies_is_replaced(first, second):
+    key = first.credentials()
+    here, there = client(first, key), client(second, key)
+    here.create_bucket(Bucket=BUCKET)
+    for name in SIZES:
+        put(here, f"{name}-1")
+        check(there, f"{name}-1")
+        put(there, f"{name}-2")
+        check(here, f"{name}-2")
+    ranged = there.get_object(Bucket=BUCKET, Key="large-1", Range="bytes=8000000-8000009")
+    assert ranged["Body"].read() == content(SIZES["large"], "large-1")[8000000:8000010]
+    with pytest.raises(ClientError, match="NoSuchKey"):
+        there.get_object(Bucket=BUCKET, Key="none")
+    first.kill()
+    took, _ = answered(lambda: put(there, "small-3"))
+    assert took < REPLACED_SECONDS
+    names = {f"{name}-{number}" for name in SIZES for number in (1, 2)} | {"small-3"}
+    listed = there.list_objects_v2(Bucket=BUCKET)["Contents"]
+    assert {item["Key"] for item in listed} == names
+    for name in names:
+        check(there, name)
+    # The one that died comes back, believes nothing of its folder, and forwards.
+    first.start()
+    check(client(first, key), "small-3")
+    put(client(first, key), "small-4")
+    check(there, "small-4")
+
+
+def test_nothing_that_matters_is_on_a_machine(tmp_path, store, first):
+    key = first.credentials()
+    s3 = client(first, key)
+    s3.create_bucket(Bucket=BUCKET)
+    for name in SIZES:
+        put(s3, name)
+    first.kill()
+    shutil.rmtree(first.data)
+    with Gateway(tmp_path / "elsewhere", url_at(store)) as other:
+        s3 = client(other, key)
+        answered(lambda: check(s3, "small"))
+        for name in SIZES:
+            check(s3, name)
+
+
+def test_a_gateway_that_is_told_to_stop_gives_its_lease_back(store, first, second):
+    key = first.credentials()
+    client(first, key).create_bucket(Bucket=BUCKET)
+    assert first.stop() == 0
+    took, _ = answered(lambda: put(client(second, key), "small"))
+    assert took < REPLACED_SECONDS
+    assert b'"is_over":true' not in lease(store)
+    second.stop()
+    assert b'"is_over":true' in lease(store)
+
+
+def test_a_gateway_that_was_paused_serves_nothing_stale(first, second):
+    key = first.credentials()
+    here, there = client(first, key, read_timeout=60), client(second, key)
+    here.create_bucket(Bucket=BUCKET)
+    here.put_object(Bucket=BUCKET, Key="x", Body=b"old")
+    first.pause()
+    answered(lambda: there.put_object(Bucket=BUCKET, Key="x", Body=b"new"))
+    told = []
+
+    def ask(act):
+        try:
+            told.append(act())
+        except Exception as error:
+            told.append(error)
+
+    asks = [
+        lambda: here.get_object(Bucket=BUCKET, Key="x")["Body"].read(),
+        lambda: here.put_object(Bucket=BUCKET, Key="y", Body=b"late")["ETag"],
+    ]
+    threads = [threading.Thread(target=ask, args=(act,)) for act in asks]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    first.go_on()
+    for thread in threads:
+        thread.join()
+    assert b"old" not in told
+    if any(isinstance(answer, str) for answer in told):
+        assert there.get_object(Bucket=BUCKET, Key="y")["Body"].read() == b"late"
+    # It goes on as one that follows.
+    _, body = answered(lambda: here.get_object(Bucket=BUCKET, Key="x")["Body"].read(), 20)
+    assert body == b"new"
+
+
+def test_what_was_acknowledged_survives_one_gateway_after_the_other(tmp_path, store, first, second):
+    key = first.credentials()
+    client(first, key).create_bucket(Bucket=BUCKET)
+    gateways, done, stop = [first, second], {}, threading.Event()
+
+    def write(number):
+        at = 0
+        while not stop.is_set():
+            name, body = f"{number}-{at}", f"{number} {at}".encode() * 50
+            for gateway in gateways:
+                try:
+                    client(gateway, key, read_timeout=30).put_object(
+                        Bucket=BUCKET, Key=name, Body=body
+                    )
+                except Exception:
+                    continue
+                done[name] = hashlib.sha256(body).hexdigest()
+                break
+            at += 1
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for round_number in range(4):
+        time.sleep(4)
+        dying = gateways[round_number % 2]
+        dying.kill()
+        before = len(done)
+        other = gateways[1 - round_number % 2]
+        answered(lambda other=other: put(client(other, key), f"small-{time.time_ns()}"), 20)
+        dying.start()
+        assert len(done) >= before
+    stop.set()
+    for writer in writers:
+        writer.join()
+    assert len(done) > 20
+    s3 = client(first, key)
+    for name, digest in done.items():
+        body = s3.get_object(Bucket=BUCKET, Key=name)["Body"].read()
+        assert hashlib.sha256(body).hexdigest() == digest, name
+
+
+def test_the_store_holds_nothing_readable(store, first):
+    s3 = client(first, first.credentials())
+    s3.create_bucket(Bucket="secret-bucket-name")
+    s3.put_object(Bucket="secret-bucket-name", Key="secret-object-name", Body=b"secret words " * 99)
+    listed = client(store, store.credentials()).list_objects_v2(Bucket="log")["Contents"]
+    at = client(store, store.credentials())
+    for item in listed:
+        body = at.get_object(Bucket="log", Key=item["Key"])["Body"].read()
+        for word in (b"secret-bucket-name", b"secret-object-name", b"secret words"):
+            assert word not in body and word.decode() not in item["Key"], item["Key"]
+
+
+def test_what_can_hold_no_engine_is_refused_and_why(tmp_path, store):
+    made = tmp_path / "folder"
+    made.mkdir()
+    with pytest.raises(StartError, match="can't hold an engine") as told:
+        Gateway(tmp_path / "one", f"file://{made}").start()
+    assert "for copies" in told.value.log
+    assert not [path for path in files_in(made) if path.name != "lock"]
+    data = tmp_path / "two" / "data"
+    data.mkdir(parents=True)
+    (data / "keystore").write_bytes(b"of another")
+    with pytest.raises(StartError, match="no cache of an engine"):
+        Gateway(tmp_path / "two", url_at(store)).start()
+    assert (data / "keystore").read_bytes() == b"of another"
+    done = coffer("serve", "--data", tmp_path / "three", "--engine", "s3://log/x", text=True)
+    assert done.returncode == 2 and "--identity" in done.stderr
+
+
+def test_what_an_engines_log_takes_care_of_is_not_changed(first):
+    def replica(*arguments):
+        return coffer("replica", *arguments, "--data", first.data, "--json", text=True)
+
+    done = replica("remove", "engine")
+    assert done.returncode != 0 and "gateway of an engine" in done.stderr, done
+    done = replica("add", "far", f"file://{first.folder}/copy")
+    assert done.returncode != 0 and "gateway of an engine" in done.stderr, done
+    assert replica("verify", "engine").returncode == 0
