@@ -162,7 +162,7 @@ fn sentence(advice: &Advice) -> String {
         (Verdict::CannotTell, ..) => "Can’t tell: the samples scatter too much.".to_owned(),
         (Verdict::OnlyOneRan(placement), ..) => {
             let why = if advice.absent.is_empty() {
-                "nobody does this elsewhere"
+                "none does this elsewhere"
             } else {
                 "only this ran"
             };

@@ -4,7 +4,7 @@
 //! A lease decides who should write, so that the others wait and forward; it does not decide what
 //! counts. That is decided where a head is created under its number, which a gateway that was
 //! paused, or that the store lied to, fails at. So what is in a lease lies in the clear, and needs
-//! no key: `docs/decisions/0059-an-engine-with-one-owner.md`.
+//! no key: `docs/decisions/0061-an-engine-with-one-owner.md`.
 
 use bytes::Bytes;
 use coffer_seal::random_bytes;

@@ -13,7 +13,7 @@
 //!
 //! What decides what counts is the log: a head is created under its number, once. The lease decides
 //! only who should try, and who may answer reads. The protocol, with what can fail, is in
-//! `docs/decisions/0059-an-engine-with-one-owner.md`.
+//! `docs/decisions/0061-an-engine-with-one-owner.md`.
 
 mod cache;
 
