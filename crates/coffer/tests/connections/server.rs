@@ -152,7 +152,9 @@ pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
     };
     let clients = Arc::new(Mutex::new(None));
     let told = clients.clone();
-    let claimed = |_: &_, request: &Request<_>| coffer_s3::claimed_access_key(request);
+    let claimed = |_: &_, request: &Request<_>| {
+        coffer_s3::claimed_access_key(request).map(coffer_s3::Claim::Unknown)
+    };
     let service = RequestLimit::new(answers, busy, claimed, &limits, traffic.clone());
     let service_for = move |client, _: &_| {
         *told.lock() = Some(client);
