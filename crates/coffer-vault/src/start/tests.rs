@@ -43,7 +43,7 @@ async fn a_newer_catalog_that_a_request_meets_is_told_with_the_way_out() {
     for part in [
         "catalog.db",
         "format 7",
-        "formats up to 4",
+        "formats up to 5",
         "start the version",
     ] {
         assert!(message.contains(part), "{message}");

@@ -209,8 +209,7 @@ pub struct StandingArgs {
     pub identity: Option<PathBuf>,
     /// Be a gateway: serve from this store, beside other gateways; DATA is a cache
     ///
-    /// All that is acknowledged is in the store. One gateway serves at a time, the others forward
-    /// what they are asked, and take over within seconds. All take the same --identity.
+    /// One gateway serves, the others forward, and take over. All have the same --identity.
     #[arg(long, value_name = "URL", requires = "identity",
           conflicts_with_all = ["accept_rollback", "fenced_by", "follow"])]
     pub engine: Option<String>,
