@@ -205,7 +205,11 @@ impl CopyWriter {
             let mut listed = store.list(Some(&folder)).chunks(1_000);
             while let Some(found) = listed.next().await {
                 let found = found.into_iter().map(|found| Ok(found?.location));
-                if !sweep.remove(store, found.collect::<Result<_>>()?).await? {
+                let found = found.collect::<Result<_>>()?;
+                // A writer that was paused may have listed what another has put since: that one
+                // took its epoch before.
+                self.check_alone().await?;
+                if !sweep.remove(store, found).await? {
                     return Ok(false);
                 }
             }

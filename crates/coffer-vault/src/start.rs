@@ -20,6 +20,7 @@ use crate::backup::{BackupRecord, forget, refuse_gaps};
 use crate::copies::{Copies, EngineSeat};
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
+use crate::engine::refuse_cache;
 use crate::erase::complete_interrupted;
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
@@ -58,7 +59,8 @@ impl Vault {
         vault.start_audit_clock();
         vault.start_holding();
         vault.resume_rotations();
-        vault.start_copies().await;
+        let writer = engine.as_ref().and_then(EngineSeat::writer);
+        vault.start_copies(writer).await;
         vault.found_engine(engine.as_ref()).await?;
         Ok(vault)
     }
@@ -70,6 +72,7 @@ impl Inner {
         if let Some(copy) = copy.clone().filter(|_| !options.accept_rollback) {
             return Err(VaultError::RolledBack { found: vec![copy] });
         }
+        refuse_cache(options)?;
         let folder = Folder::open(&options.data)?;
         let is_copied_live = folder.was_copied_live() && !options.accept_rollback;
         let path = folder.path().to_owned();

@@ -10,6 +10,7 @@ use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, S3Time, Status, Traffi
 use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, RequestTime, S3Options, S3Service, TIME_BOUNDS};
 use coffer_vault::{ServedState, SignInFailures, Vault, VaultOptions};
+use futures::future::OptionFuture;
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
@@ -211,15 +212,16 @@ impl Server {
         if vault.standby_now().is_none() {
             aside.push(tokio::spawn(folder_watch::watch(vault.clone())));
         }
-        if let Some((listener, tls)) = gateway {
+        let gateways = gateway.map(|(listener, tls)| {
             let gateways = gateway_listener(config, connections, tls, shutdown.clone());
             let service = move |_: IpAddr, _: &Activity| forwarded.clone();
-            aside.push(tokio::spawn(gateways.serve(listener, service)));
-        }
+            gateways.serve(listener, service)
+        });
         let s3 = s3_tls.serve(listeners.s3, s3_service);
         let data = (listeners.data, data_tls, connections);
         let data = serve_data(config, vault, data, &shutdown)?;
-        let s3 = tokio::spawn(async move { tokio::join!(s3, data).0 });
+        let gateways = OptionFuture::from(gateways);
+        let s3 = tokio::spawn(async move { tokio::join!(s3, data, gateways).0 });
         Ok(Self {
             service: served,
             routes: answering,

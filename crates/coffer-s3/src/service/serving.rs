@@ -69,7 +69,7 @@ impl Serving {
         let is_throttled = throttled.is_err();
         let refused_change = self.refuse_changes(&parts.method);
         let (asked, bucket) = self.asked_by_a_page(&parts);
-        let answered = if parts.method == Method::OPTIONS {
+        let answered = if parts.method == Method::OPTIONS && refused_change.is_ok() {
             if discard(&parts.headers, body) {
                 context.set_body_withheld();
             }

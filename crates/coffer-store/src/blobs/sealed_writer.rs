@@ -135,6 +135,10 @@ impl SealedBlobWriter {
         each: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<()> {
         debug_assert!(count as u64 <= self.missing_bytes());
+        // Its bytes went away with a write that was not waited for to its end.
+        if self.out.as_ref().is_some_and(|out| out.is_empty()) {
+            return Err(StoreError::Closed);
+        }
         self.filled += count;
         self.received_bytes += count as u64;
         self.open(each)?;

@@ -67,6 +67,7 @@ impl Vault {
         tracing::info!(%actor, act = name.name(), record = number, "administration");
         let (this, actor) = (self.clone(), actor.clone());
         let acting = tokio::spawn(async move {
+            let under_way = this.inner.copies.waited_for.begin_change();
             let (outcome, ended) = match work.await {
                 Ok((value, told)) => {
                     facts = told;
@@ -97,7 +98,8 @@ impl Vault {
                 (Ok(_), Err(error)) => Err(error),
                 (Ok(value), Ok(_)) => {
                     held.map_err(not_held)?;
-                    this.inner.copies.waited_for.acknowledge().await?;
+                    let waited_for = &this.inner.copies.waited_for;
+                    waited_for.acknowledge_change(under_way.as_ref()).await?;
                     Ok(value)
                 }
                 (outcome, _) => outcome,

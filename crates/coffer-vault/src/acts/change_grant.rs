@@ -165,6 +165,7 @@ impl ChangeGrant {
             .is_err_and(VaultError::tells_what_is_stored)
         {
             self.note_read().await?;
+            vault.inner.copies.waited_for.settle_read().await?;
         }
         outcome.inspect_err(|error| self.permit.count_full(error))
     }
@@ -240,6 +241,7 @@ impl ChangeGrant {
                 .is_err_and(VaultError::tells_what_is_stored)
             {
                 permit.note_read().await?;
+                permit.vault.inner.copies.waited_for.settle_read().await?;
             }
             let (vault, subject) = (&permit.vault, &permit.marked.subject);
             let outcome = vault.noting_refusal(subject, &permit.row, outcome).await;

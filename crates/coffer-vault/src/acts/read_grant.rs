@@ -74,7 +74,12 @@ impl ReadGrant {
             let (act, ended) = recorded_as(act, &outcome);
             audit.record(act, ended, on).await?;
         }
-        self.vault.inner.copies.waited_for.settle_read().await?;
+        let waited_for = &self.vault.inner.copies.waited_for;
+        if self.audit.is_some() || self.reading.is_some() {
+            waited_for.settle_what_a_read_left().await?;
+        } else {
+            waited_for.settle_read().await?;
+        }
         Ok((outcome?, self.reading))
     }
 }

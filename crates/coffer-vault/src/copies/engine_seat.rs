@@ -1,11 +1,13 @@
 //! A gateway's seat: what a vault is opened with that goes on with the log of an engine.
 
+use std::fmt;
 use std::fs;
 use std::sync::Arc;
 
 use coffer_durable::now_ms;
 use coffer_keys::{ExportIdentity, Keystore};
-use coffer_replica::{CopyId, KnownHead, Place};
+use coffer_replica::{CopyId, CopyWriter, KnownHead, Place};
+use parking_lot::Mutex;
 
 use super::Copies;
 use super::registry::{Entry, Registry, SyncEntry, WithKeystore};
@@ -18,14 +20,35 @@ use crate::limits::{ENGINE_KEEP_MS, ENGINE_WRITE_WAIT};
 pub(crate) const LOG_NAME: &str = "engine";
 
 /// The log of an engine, which was taken over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct TakenLog {
+    /// The right under which it was.
+    pub right: ServingRight,
     /// Its id.
-    pub(crate) id: CopyId,
+    id: CopyId,
     /// The head that took it over.
-    pub(crate) known: KnownHead,
-    /// How many blobs are missing.
-    pub missing_count: u64,
+    known: KnownHead,
+    /// What goes on with it, once: a writer that resumed would fence off the one that came between.
+    writer: Arc<Mutex<Option<CopyWriter>>>,
+}
+
+impl TakenLog {
+    /// Of what took it over.
+    pub(crate) fn new(writer: CopyWriter, right: ServingRight) -> Self {
+        Self {
+            right,
+            id: writer.copy().id(),
+            known: writer.known().clone(),
+            writer: Arc::new(Mutex::new(Some(writer))),
+        }
+    }
+}
+
+impl fmt::Debug for TakenLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut told = f.debug_struct("TakenLog");
+        told.field("known", &self.known).finish_non_exhaustive()
+    }
 }
 
 /// The log of an engine, and the right to serve it.
@@ -36,7 +59,7 @@ pub struct EngineSeat {
     /// For whom its keystore is sealed: a recipient of age.
     pub(crate) recipient: String,
     /// As it was taken over; none: it is to be made.
-    pub(crate) taken: Option<Arc<TakenLog>>,
+    pub(crate) taken: Option<TakenLog>,
 }
 
 impl EngineSeat {
@@ -51,8 +74,13 @@ impl EngineSeat {
             from,
             right,
             recipient: identity.recipient().to_string(),
-            taken: taken.map(Arc::new),
+            taken,
         }
+    }
+
+    /// What goes on with the log that was taken over.
+    pub(crate) fn writer(&self) -> Option<CopyWriter> {
+        self.taken.as_ref()?.writer.lock().take()
     }
 
     /// Whether it may be served.

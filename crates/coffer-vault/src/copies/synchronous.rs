@@ -224,6 +224,18 @@ impl WaitedFor {
         Ok(())
     }
 
+    /// After a read that left something behind, a mark or a record: in an engine that is in a head
+    /// before the answer, for another gateway may go on.
+    ///
+    /// # Errors
+    /// As [`WaitedFor::acknowledge`].
+    pub(crate) async fn settle_what_a_read_left(&self) -> Result<()> {
+        if self.unacknowledged.holds_readers() {
+            self.acknowledge().await?;
+        }
+        Ok(())
+    }
+
     /// Waits until all that is durable here is in all of these copies. No lock is to be held.
     ///
     /// # Errors

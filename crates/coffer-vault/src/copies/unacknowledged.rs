@@ -42,10 +42,16 @@ impl Unacknowledged {
         if !self.is_waited_for.load(Ordering::Relaxed) {
             return None;
         }
+        // First: one that ends in doubt is counted as such before it is counted no more.
+        let is_under_way = self.under_way.load(Ordering::SeqCst) > 0;
         let in_doubt = self.in_doubt.load(Ordering::SeqCst);
-        let is_any = self.under_way.load(Ordering::SeqCst) > 0
-            || in_doubt > self.settled.load(Ordering::SeqCst);
+        let is_any = is_under_way || in_doubt > self.settled.load(Ordering::SeqCst);
         is_any.then_some(in_doubt)
+    }
+
+    /// Whether readers wait at all.
+    pub(crate) fn holds_readers(&self) -> bool {
+        self.is_waited_for.load(Ordering::Relaxed)
     }
 
     /// A head has all that a reader had seen.

@@ -16,6 +16,7 @@ use crate::backup::{BACKUP_FILE, BackupRecord};
 use crate::data_folder::{Folder, failed, write_private};
 use crate::error::{Result, VaultError};
 use crate::replica::target;
+use crate::vault::VaultOptions;
 
 /// Says that a folder is a cache.
 pub(crate) const ENGINE_FILE: &str = "engine.json";
@@ -77,6 +78,17 @@ pub fn prepare_cache(data: &Path, from: &Place, has_log: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses to serve a cache by itself: what is put there would be lost with the next start as a
+/// gateway, and the log would have two writers.
+pub(crate) fn refuse_cache(options: &VaultOptions) -> Result<()> {
+    let is_of_gateway = options.engine.is_some() || options.standby.is_some();
+    if is_of_gateway || !options.data.join(ENGINE_FILE).exists() {
+        return Ok(());
+    }
+    let problem = "it is the cache of a gateway: start it with --engine, or take another folder";
+    Err(target(&options.data, problem))
 }
 
 fn refuse_others(data: &Path) -> Result<()> {

@@ -11,6 +11,13 @@ use crate::replica::NewCopy;
 use crate::vault::Vault;
 
 impl Vault {
+    /// Whether the log of this engine is still kept up: if not, nothing is acknowledged any more.
+    pub fn engine_goes_on(&self) -> bool {
+        let copies = self.copies_now();
+        let mut log = copies.iter().filter(|copy| copy.name == LOG_NAME);
+        log.all(|copy| copy.state != CopyState::Stopped)
+    }
+
     /// Makes the log of this seat, if there is one that was not taken over, and waits until it
     /// holds all that is here. Nothing is served before; where it fails, the vault is closed.
     ///
@@ -43,21 +50,11 @@ impl Vault {
             if log.sync.is_some_and(|sync| sync.since_ms.is_some()) {
                 return Ok(());
             }
-            seat.check_right()?;
+            seat.right.check()?;
             if log.state == CopyState::Stopped {
                 return Err(CopyError::NeverComplete.into());
             }
             sleep(ENGINE_FOUND_LOOKS_EVERY).await;
-        }
-    }
-}
-
-impl EngineSeat {
-    fn check_right(&self) -> Result<()> {
-        if self.right.holds() {
-            Ok(())
-        } else {
-            Err(CopyError::LeaseEnded.into())
         }
     }
 }

@@ -4,9 +4,11 @@
 //! their own clock. It has ended for its holder sooner: the holder counts from before it asked for
 //! the renewal, and takes off a margin for clocks that run at different speeds.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_replica::{CopyId, FoundLease, Lease, LeasePlace, Place, ReplicaError};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -37,9 +39,13 @@ pub enum Turn {
 pub struct LeaseKeeper {
     turns: watch::Receiver<Turn>,
     wants: watch::Sender<bool>,
-    right: ServingRight,
+    right: Term,
     task: JoinHandle<()>,
 }
+
+/// The right of the last time that the lease was taken. Each time has one of its own, so that what
+/// was begun under one never goes on under another.
+type Term = Arc<Mutex<ServingRight>>;
 
 struct Work {
     place: LeasePlace,
@@ -47,7 +53,9 @@ struct Work {
     address: String,
     turns: watch::Sender<Turn>,
     wants: watch::Receiver<bool>,
-    right: ServingRight,
+    right: Term,
+    /// When the renewal was asked for first that is not answered yet.
+    asked: Option<Duration>,
     /// The lease as it was seen last, and when it was seen so for the first time.
     seen: Option<(FoundLease, Duration)>,
     /// One's own.
@@ -67,7 +75,7 @@ impl LeaseKeeper {
         place.probe().await?;
         let (turns, seen_turns) = watch::channel(Turn::Unknown { problem: None });
         let (wants, seen_wants) = watch::channel(false);
-        let right = ServingRight::default();
+        let right = Term::default();
         let work = Work {
             place,
             gateway: CopyId::random(),
@@ -75,6 +83,7 @@ impl LeaseKeeper {
             turns,
             wants: seen_wants,
             right: right.clone(),
+            asked: None,
             seen: None,
             held: None,
         };
@@ -91,12 +100,12 @@ impl LeaseKeeper {
         self.turns.clone()
     }
 
-    /// Whether this gateway may serve.
+    /// The right to serve of this time that the lease is held, or was.
     pub fn right(&self) -> ServingRight {
-        self.right.clone()
+        self.right.lock().clone()
     }
 
-    /// Takes the lease as soon as it is free, or takes it no more; one that is held stays.
+    /// Takes the lease as soon as it is free; or takes it no more, and gives back one that is held.
     pub fn wants(&self, wants: bool) {
         self.wants.send_replace(wants);
     }
@@ -112,7 +121,11 @@ impl LeaseKeeper {
 impl Work {
     async fn run(mut self) {
         loop {
-            let wait = if self.held.is_some() {
+            let wait = if self.held.is_some() && !*self.wants.borrow() {
+                self.give_back().await;
+                self.tell(Turn::Unknown { problem: None });
+                LEASE_LOOKS_EVERY
+            } else if self.held.is_some() {
                 self.renew().await;
                 LEASE_RENEWED_EVERY
             } else {
@@ -138,7 +151,8 @@ impl Work {
         };
         let is_free = match (&found, &self.seen) {
             (None, _) => true,
-            (Some(found), _) if found.lease.is_over => true,
+            // Its own is of a time that has ended, or of a taking whose answer was lost.
+            (Some(found), _) if found.lease.is_over || found.lease.gateway == self.gateway => true,
             (Some(found), Some((seen, since))) if seen.lease == found.lease => {
                 now.saturating_sub(*since) > Duration::from_millis(found.lease.lasts_ms)
             }
@@ -173,8 +187,10 @@ impl Work {
 
     fn hold(&mut self, held: FoundLease, asked: Duration) {
         tracing::info!(number = held.lease.number, "this gateway has the lease");
-        self.seen = None;
-        self.right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
+        (self.seen, self.asked) = (None, None);
+        let right = ServingRight::default();
+        right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
+        *self.right.lock() = right;
         self.held = Some(held);
         self.tell(Turn::Mine);
     }
@@ -183,14 +199,16 @@ impl Work {
         let Some(held) = self.held.clone() else {
             return;
         };
-        let asked = ServingRight::now();
+        // The same renewal may have been done when it was asked for before: others count from then.
+        let asked = *self.asked.get_or_insert_with(ServingRight::now);
+        let right = self.right.lock().clone();
         match self.place.put(&held.lease.renewed(), Some(&held)).await {
-            Ok(Some(held)) if self.right.holds() => {
-                self.right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
-                self.held = Some(held);
+            Ok(Some(held)) if right.holds() => {
+                right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
+                (self.held, self.asked) = (Some(held), None);
             }
             Ok(_) => self.lose(None),
-            Err(error) if self.right.holds() => {
+            Err(error) if right.holds() => {
                 tracing::warn!(%error, "the lease could not be renewed yet");
             }
             Err(error) => self.lose(Some(error.to_string())),
@@ -199,14 +217,14 @@ impl Work {
 
     /// It may be another's by now.
     fn lose(&mut self, problem: Option<String>) {
-        self.right.end();
-        (self.held, self.seen) = (None, None);
+        self.right.lock().end();
+        (self.held, self.seen, self.asked) = (None, None, None);
         tracing::warn!(problem, "this gateway has lost the lease");
         self.tell(Turn::Unknown { problem });
     }
 
     async fn give_back(&mut self) {
-        self.right.end();
+        self.right.lock().end();
         if let Some(held) = self.held.take()
             && let Err(error) = self.place.put(&held.lease.over(), Some(&held)).await
         {

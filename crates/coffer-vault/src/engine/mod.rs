@@ -22,4 +22,5 @@ mod found;
 mod keeper;
 
 pub use self::cache::prepare_cache;
+pub(crate) use self::cache::refuse_cache;
 pub use self::keeper::{LeaseKeeper, Turn};

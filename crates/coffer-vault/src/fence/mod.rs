@@ -78,10 +78,7 @@ impl ChangeGate {
     /// # Errors
     /// [`CopyError::LeaseEnded`].
     pub(crate) fn check_right(&self) -> Result<()> {
-        match &self.right {
-            Some(right) if !right.holds() => Err(CopyError::LeaseEnded.into()),
-            _ => Ok(()),
-        }
+        self.right.as_ref().map_or(Ok(()), ServingRight::check)
     }
 
     /// Whether this server is a gateway of an engine.

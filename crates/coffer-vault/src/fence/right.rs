@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::error::{CopyError, Result};
+
 /// Until when a gateway may serve. Clones are the same.
 ///
 /// Time is that of the clock that runs on while the machine sleeps: a gateway that was paused, or
@@ -28,6 +30,18 @@ impl ServingRight {
     /// Whether it holds.
     pub fn holds(&self) -> bool {
         self.0.load(Ordering::SeqCst) > u64::try_from(Self::now().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Refuses what is begun without it.
+    ///
+    /// # Errors
+    /// [`CopyError::LeaseEnded`].
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.holds() {
+            Ok(())
+        } else {
+            Err(CopyError::LeaseEnded.into())
+        }
     }
 
     /// Since the machine was started.

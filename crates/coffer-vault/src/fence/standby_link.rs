@@ -9,6 +9,7 @@ use coffer_replica::KnownHead;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
+use super::right::ServingRight;
 use crate::error::{CopyError, Result, VaultError};
 
 /// What a standby is doing.
@@ -68,7 +69,7 @@ pub(crate) enum Asked {
     /// To be promoted.
     Promotion(Answer<PromotedStandby>),
     /// To go on with what it follows, as the gateway of an engine that has its lease.
-    TakingOver(Answer<()>),
+    TakingOver(ServingRight, Answer<()>),
 }
 
 /// Held by what follows and by what is served. Clones are the same.
@@ -138,9 +139,9 @@ impl StandbyLink {
     ///
     /// # Errors
     /// Of the store.
-    pub async fn take_over(&self) -> Result<()> {
+    pub async fn take_over(&self, right: ServingRight) -> Result<()> {
         let (answer, answered) = oneshot::channel();
-        let sent = self.asks.send(Asked::TakingOver(answer)).await;
+        let sent = self.asks.send(Asked::TakingOver(right, answer)).await;
         sent.map_err(|_| VaultError::ShuttingDown)?;
         answered.await.map_err(|_| VaultError::ShuttingDown)?
     }

@@ -177,6 +177,9 @@ impl OpenBucket {
         for place in places {
             by_name.push(locks[place].lock().await);
         }
+        // Much may have happened while it waited.
+        self.refuse_deleted()?;
+        self.gate.check()?;
         Ok(CommitGuard {
             _by_name: by_name,
             ..guard

@@ -194,13 +194,14 @@ impl Vault {
         .await
     }
 
-    /// Goes on with the copies that there are.
-    pub(crate) async fn start_copies(&self) {
+    /// Goes on with the copies that there are; with the log of an engine by what took it over.
+    pub(crate) async fn start_copies(&self, log: Option<CopyWriter>) {
+        let mut log = log;
         if let Err(error) = self.settle_left().await {
             tracing::error!(%error, "receipts of copies that were given up still say pending");
         }
         for entry in self.inner.copies.registry.current() {
-            self.follow(&entry, None).await;
+            self.follow(&entry, log.take()).await;
         }
     }
 
@@ -231,7 +232,7 @@ impl Vault {
             carrier.begin(KeystoreWriter::new(writer)).await;
         }
         let stop = CancellationToken::new();
-        let round = Round::new(
+        let mut round = Round::new(
             &self.inner,
             entry.clone(),
             progress.clone(),
@@ -240,6 +241,9 @@ impl Vault {
             carrier.clone(),
             synchronous.clone(),
         );
+        if let Some(writer) = &writer {
+            round.goes_on(writer);
+        }
         let task = tokio::spawn(task::run(round, writer, stop.clone()));
         let running = Running {
             progress,

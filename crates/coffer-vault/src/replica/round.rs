@@ -7,7 +7,9 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use coffer_durable::now_ms;
-use coffer_replica::{BucketState, Copy, CopyWriter, GoneList, Head, KeystoreWriter, Place};
+use coffer_replica::{
+    BucketState, Copy, CopyWriter, GoneList, Head, KeystoreWriter, Place, ReplicaError,
+};
 use coffer_seal::BucketId;
 
 use crate::blocking::blocking;
@@ -141,9 +143,27 @@ impl Round {
         self.inner.upgrade().ok_or(VaultError::ShuttingDown)
     }
 
+    /// Goes on with a writer that was made before.
+    pub(super) fn goes_on(&mut self, writer: &CopyWriter) {
+        if self.entry.rested.is_some() {
+            self.complete_ms = self.began_ms;
+        }
+        self.progress.window(writer.head());
+        self.progress.begun(writer.head().as_of_ms);
+    }
+
     /// Becomes the copy's writer.
     pub(super) async fn resume(&mut self) -> Result<CopyWriter> {
         let inner = self.inner()?;
+        let is_of_engine = |entry: &Entry| {
+            let with = entry.keystore.as_ref();
+            with.is_some_and(|with| with.is_of_engine)
+        };
+        if is_of_engine(&self.entry) {
+            // It would fence off a gateway that has taken the log over since.
+            let number = self.entry.known.as_ref().map_or(0, |known| known.number);
+            return Err(ReplicaError::Fenced { number }.into());
+        }
         let place = Place::parse(&self.entry.url)?;
         let store = blocking(move || Ok(place.open(false)?)).await?;
         let copy = Copy::new(store, self.entry.id, &inner.keystore.system_key());

@@ -186,8 +186,8 @@ impl Standby {
                     }
                     continue;
                 }
-                Ok(Some(Asked::TakingOver(answer))) => {
-                    if let Some(log) = self.try_take_over(answer).await {
+                Ok(Some(Asked::TakingOver(right, answer))) => {
+                    if let Some(log) = self.try_take_over(right, answer).await {
                         return StandbyTurn::TakenOver(log);
                     }
                     continue;

@@ -14,15 +14,16 @@ use crate::backup::forget;
 use crate::blocking::blocking;
 use crate::copies::TakenLog;
 use crate::error::{Result, VaultError};
-use crate::fence::StandbyState;
+use crate::fence::{ServingRight, StandbyState};
 
 impl Standby {
     /// Takes the log over, and answers. None, if that failed: then it goes on following.
     pub(super) async fn try_take_over(
         &mut self,
+        right: ServingRight,
         answer: oneshot::Sender<Result<()>>,
     ) -> Option<TakenLog> {
-        match self.take_over().await {
+        match self.take_over(right).await {
             Ok(log) => {
                 let _ = answer.send(Ok(()));
                 Some(log)
@@ -39,12 +40,14 @@ impl Standby {
         }
     }
 
-    async fn take_over(&mut self) -> Result<TakenLog> {
+    async fn take_over(&mut self, right: ServingRight) -> Result<TakenLog> {
         // As near as it can be before the one that served is fenced off.
         self.reach().await?;
         let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
         let near = self.newest(reached).await?;
         self.fetch(&near).await?;
+        // Fetching may have taken longer than the lease: then another may have the log.
+        right.check()?;
         let writer = CopyWriter::resume(near.copy().clone(), Some(near.known())).await?;
         let last = CopyReader::of(&writer);
         self.known = Some(last.known().clone());
@@ -58,10 +61,10 @@ impl Standby {
             forget(&data)
         })
         .await?;
-        Ok(TakenLog {
-            id: last.copy().id(),
-            known: last.known().clone(),
-            missing_count: self.held.missing.values().sum(),
-        })
+        let missing_count: u64 = self.held.missing.values().sum();
+        if missing_count > 0 {
+            tracing::error!(missing_count, "the log lacks blobs that its catalogs name");
+        }
+        Ok(TakenLog::new(writer, right))
     }
 }

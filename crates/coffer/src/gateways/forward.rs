@@ -92,7 +92,13 @@ where
         remove_of_connection(&mut head.headers);
         head.headers.remove(EXPECT);
         told::tell(&mut head.headers, client, tls);
-        let asked = self.pool.request(Request::from_parts(head, body)).await;
+        let mut turns = self.turns.clone();
+        let serves = |turn: &Turn| matches!(turn, Turn::Other { address: at } if *at == address);
+        let asked = tokio::select! {
+            asked = self.pool.request(Request::from_parts(head, body)) => asked,
+            // Its connection may stay open, and nothing come over it any more.
+            _ = turns.wait_for(|turn| !serves(turn)) => return Err(NotForwarded::InDoubt),
+        };
         let mut answer = asked.map_err(|error| {
             tracing::debug!(%error, to = %address, "a request was not forwarded");
             if error.is_connect() {

@@ -52,10 +52,19 @@ pub async fn serve_engine(
         keeper: keeper.clone(),
         taken: Some((listeners, gateways)),
     };
+    let mut has_begun = false;
     let ended = loop {
         match gateway.turn(signals, reloads).await {
             Ok(Ended::Stopped) => break Ok(()),
-            Ok(_) => {}
+            Ok(_) => has_begun = true,
+            // The store is away, or something of the turn before has not ended yet.
+            Err(error) if has_begun => {
+                tracing::warn!(%error, "this gateway takes no part now, and tries again");
+                tokio::select! {
+                    () = tokio::time::sleep(GATEWAY_RETRY) => {}
+                    _ = signals.next() => break Ok(()),
+                }
+            }
             Err(error) => break Err(error),
         }
     };
@@ -146,7 +155,10 @@ impl EngineGateway {
         (signals, reloads): (&mut Signals, &mut Reloads),
     ) -> Result<Ended, Error> {
         let (listeners, gateways) = self.take()?;
-        let right = self.keeper.right();
+        let right = match &log {
+            Some(log) => log.right.clone(),
+            None => self.keeper.right(),
+        };
         let seat = EngineSeat::new(
             self.how.from.clone(),
             &self.how.identity,
@@ -179,6 +191,13 @@ impl EngineGateway {
         let ended = loop {
             tokio::select! {
                 _ = turns.wait_for(|turn| *turn != Turn::Mine) => break Ended::Again,
+                () = tokio::time::sleep(GATEWAY_RETRY) => {
+                    // Another time of the lease may have begun by now: it is not this one's.
+                    if !right.holds() || !vault.engine_goes_on() {
+                        tracing::warn!("this gateway serves no more, and follows");
+                        break Ended::Again;
+                    }
+                }
                 () = reloads.next() => server.certificate.reload(),
                 name = signals.next() => {
                     service_manager::stopping();

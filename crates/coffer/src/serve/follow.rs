@@ -213,10 +213,8 @@ async fn serve_turns(
 /// A gateway that follows forwards what it is asked.
 fn follower_gateway(state: &ServedState, keeper: &LeaseKeeper) -> Result<Gateway, Error> {
     let identity = GatewayIdentity::of(&state.vault.gateway_key())?;
-    Ok(Gateway::Follower(Forwarder::new(
-        &identity,
-        keeper.turns(),
-    )?))
+    let forwarder = Forwarder::new(&identity, keeper.turns())?;
+    Ok(Gateway::Follower(Box::new(forwarder)))
 }
 
 /// Wants the lease, now that there is a state to go on from, and takes the log over when it has it.
@@ -224,7 +222,7 @@ async fn take_over_in_turn(keeper: Arc<LeaseKeeper>, link: StandbyLink) {
     keeper.wants(true);
     let mut turns = keeper.turns();
     while turns.wait_for(|turn| *turn == Turn::Mine).await.is_ok() {
-        match link.take_over().await {
+        match link.take_over(keeper.right()).await {
             Ok(()) => return,
             Err(error) => tracing::warn!(%error, "the engine's log could not be taken over yet"),
         }

@@ -4,6 +4,7 @@
 use std::error::Error as StdError;
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -22,25 +23,30 @@ pub enum Front {
     /// This server's.
     Here(S3Service),
     /// That of the gateway that serves.
-    There {
-        /// For what is answered here all the same.
-        here: S3Service,
-        /// What forwards.
-        forwarder: Forwarder<WatchedBody>,
-        /// Whose the connection is.
-        client: IpAddr,
-        /// Who tells whose a request is.
-        proxies: Proxies,
-        /// The version of TLS.
-        tls: Option<&'static str>,
-    },
+    There(Arc<There>),
+}
+
+/// What is forwarded of a connection.
+pub struct There {
+    /// For what is answered here all the same.
+    pub here: S3Service,
+    /// What forwards.
+    pub forwarder: Forwarder<WatchedBody>,
+    /// Whose the connection is.
+    pub client: IpAddr,
+    /// Who tells whose a request is.
+    pub proxies: Proxies,
+    /// The version of TLS.
+    pub tls: Option<&'static str>,
 }
 
 impl Front {
     /// Whom a request claims to be of, as far as this server knows.
     pub fn claimed(&self, request: &Request<Incoming>) -> Option<Claim> {
-        let (Self::Here(here) | Self::There { here, .. }) = self;
-        here.claimed(request)
+        match self {
+            Self::Here(here) => here.claimed(request),
+            Self::There(there) => there.here.claimed(request),
+        }
     }
 }
 
@@ -55,18 +61,17 @@ impl Service<Request<WatchedBody>> for Front {
                 let answer = here.call(request);
                 Box::pin(async move { Ok(answer.await?.map(FrontBody::Here)) })
             }
-            Self::There {
-                here,
-                forwarder,
-                client,
-                proxies,
-                tls,
-            } => Box::pin(async move {
-                let client = proxies.client_of_request(request.headers(), client);
-                match forwarder.forward(request, client, tls).await {
-                    Ok(answer) => Ok(answer.map(FrontBody::There)),
-                    Err(error) => Ok(here.unavailable(&error.to_string()).map(FrontBody::Here)),
-                }
+            Self::There(there) => Box::pin(async move {
+                let proxies = &there.proxies;
+                let client = proxies.client_of_request(request.headers(), there.client);
+                let forwarded = there.forwarder.forward(request, client, there.tls);
+                Ok(match forwarded.await {
+                    Ok(answer) => answer.map(FrontBody::There),
+                    Err(error) => {
+                        let refused = there.here.unavailable(&error.to_string());
+                        refused.map(FrontBody::Here)
+                    }
+                })
             }),
         }
     }

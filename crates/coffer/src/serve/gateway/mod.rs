@@ -20,14 +20,14 @@ use crate::serve::request_limit::{PermitBody, RequestLimit};
 
 pub mod front;
 
-use self::front::{Front, FrontBody};
+use self::front::{Front, FrontBody, There};
 
 /// What a server is among gateways.
 pub enum Gateway {
     /// None: it is no part of an engine.
     None,
     /// One that follows, and forwards.
-    Follower(Forwarder<WatchedBody>),
+    Follower(Box<Forwarder<WatchedBody>>),
     /// The one that serves: what is forwarded to it as well, unless that was taken from here.
     Owner(Option<(TcpListener, Arc<ServerConfig>)>),
 }
@@ -51,13 +51,13 @@ impl Gateway {
     ) -> Front {
         let tls = activity.tls_version();
         if let Self::Follower(forwarder) = self {
-            return Front::There {
+            return Front::There(Arc::new(There {
                 here: service.clone(),
-                forwarder: forwarder.clone(),
+                forwarder: Forwarder::clone(forwarder),
                 client,
                 proxies: proxies.clone(),
                 tls,
-            };
+            }));
         }
         let service = service.clone().over_tls(tls);
         Front::Here(if proxies.forwards(client) {
