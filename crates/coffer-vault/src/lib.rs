@@ -73,11 +73,11 @@ mod approvals;
 
 pub mod offline;
 
+mod engine;
+
 mod start;
 
 mod standby;
-
-mod engine;
 
 #[cfg(test)]
 mod tests;
