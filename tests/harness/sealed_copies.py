@@ -115,12 +115,14 @@ def url_of(folder):
 
 
 def check_sound(data):
-    """All of a restored folder opens. That it is older than its keystore knows is told, too."""
+    """All of a restored folder opens, and what it holds. That it is older than its keystore knows
+    is told, too."""
     done = coffer("verify", "--data", data, "--json", text=True)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     damage = [event for event in events if event["event"] == "damage"]
     assert all(event["what"].startswith("ROLLBACK: ") for event in damage), damage
     assert events[-1]["event"] == "done", done.stderr
+    return events[-1]
 
 
 def enable_first(server):
