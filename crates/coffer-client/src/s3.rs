@@ -41,4 +41,5 @@ pub(crate) use self::listing::{objects_page, versions_page};
 pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
 pub use self::request::Request;
+pub use self::wire::Wire;
 pub use self::xml::{Element, XmlFault};

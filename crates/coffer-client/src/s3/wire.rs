@@ -73,20 +73,19 @@ impl Service<Uri> for Connector {
     fn call(&mut self, _: Uri) -> Self::Future {
         let Self { endpoint, way } = self.clone();
         Box::pin(async move {
-            let stream: Box<dyn Stream> = match way {
-                Way::Https(server, tls) => Box::new(server.connect(&tls).await?),
+            Ok(match way {
+                Way::Https(server, tls) => Wire::new(server.connect(&tls).await?),
                 Way::Http { host, port } => {
                     let connected = timeout(CONNECT_TIMEOUT, connect(&host, port)).await;
                     let timed_out = || io::Error::from(io::ErrorKind::TimedOut);
                     let connected = connected.unwrap_or_else(|_| Err(timed_out()));
-                    Box::new(connected.map_err(|error| ClientError::Unreachable {
+                    Wire::new(connected.map_err(|error| ClientError::Unreachable {
                         endpoint: endpoint.to_string(),
                         problem: error.to_string(),
                         is_refused: error.kind() == io::ErrorKind::ConnectionRefused,
                     })?)
                 }
-            };
-            Ok(Wire(TokioIo::new(stream)))
+            })
         })
     }
 }
@@ -101,8 +100,15 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A connection, with TLS or without.
-pub(super) struct Wire(TokioIo<Box<dyn Stream>>);
+/// A connection, with TLS or without, as the pool of hyper takes it.
+pub struct Wire(TokioIo<Box<dyn Stream>>);
+
+impl Wire {
+    /// Over this stream.
+    pub fn new(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
+        Self(TokioIo::new(Box::new(stream)))
+    }
+}
 
 impl Connection for Wire {
     fn connected(&self) -> Connected {

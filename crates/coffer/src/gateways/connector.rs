@@ -6,16 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use coffer_client::s3::Wire;
 use http::Uri;
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use crate::gateways::identity::GATEWAY_NAME;
@@ -46,9 +43,7 @@ impl GatewayConnector {
         };
         let late = || io::Error::from(io::ErrorKind::TimedOut);
         let connected = timeout(GATEWAY_CONNECT_TIMEOUT, connecting).await;
-        Ok(Wire(TokioIo::new(
-            connected.unwrap_or_else(|_| Err(late()))?,
-        )))
+        Ok(Wire::new(connected.unwrap_or_else(|_| Err(late()))?))
     }
 }
 
@@ -63,42 +58,5 @@ impl Service<Uri> for GatewayConnector {
 
     fn call(&mut self, to: Uri) -> Self::Future {
         Box::pin(self.clone().connect(to))
-    }
-}
-
-/// A connection to a gateway.
-pub struct Wire(TokioIo<TlsStream<TcpStream>>);
-
-impl Connection for Wire {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl Read for Wire {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
-    }
-}
-
-impl Write for Wire {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }
