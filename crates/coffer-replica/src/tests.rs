@@ -1,125 +1,18 @@
 //! Copies in a store in memory, which loses, alters and forgets as it is told.
 
-use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use coffer_seal::{BlobId, BucketId, KeystoreId, SecretKey};
 use futures::StreamExt;
-use futures::stream::BoxStream;
-use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
-};
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt};
 
 use crate::*;
 
 const BUCKET: BucketId = BucketId([7; 16]);
-
-/// A store that can be told to fail.
-#[derive(Debug, Default)]
-struct Fickle {
-    inner: InMemory,
-    /// So many of the next puts are done, and answered as failed.
-    unheard: AtomicU32,
-    /// So many of the next puts are not done.
-    refused: AtomicU32,
-    /// After so many removals, if any are counted, none is done.
-    removals_left: AtomicU32,
-    counts_removals: std::sync::atomic::AtomicBool,
-    /// Whether an object can be created twice.
-    is_careless: std::sync::atomic::AtomicBool,
-}
-
-impl fmt::Display for Fickle {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("fickle")
-    }
-}
-
-fn timed_out() -> object_store::Error {
-    object_store::Error::Generic {
-        store: "fickle",
-        source: "timed out".into(),
-    }
-}
-
-fn takes_one(count: &AtomicU32) -> bool {
-    let less = |count: u32| count.checked_sub(1);
-    count
-        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
-        .is_ok()
-}
-
-#[async_trait]
-impl ObjectStore for Fickle {
-    async fn put_opts(
-        &self,
-        location: &Path,
-        payload: PutPayload,
-        mut opts: PutOptions,
-    ) -> object_store::Result<PutResult> {
-        if takes_one(&self.refused) {
-            return Err(timed_out());
-        }
-        if self.is_careless.load(Ordering::SeqCst) {
-            opts.mode = PutMode::Overwrite;
-        }
-        let put = self.inner.put_opts(location, payload, opts).await;
-        if takes_one(&self.unheard) {
-            return Err(timed_out());
-        }
-        put
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        opts: PutMultipartOptions,
-    ) -> object_store::Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(location, opts).await
-    }
-
-    async fn get_opts(
-        &self,
-        location: &Path,
-        options: GetOptions,
-    ) -> object_store::Result<GetResult> {
-        self.inner.get_opts(location, options).await
-    }
-
-    fn delete_stream(
-        &self,
-        locations: BoxStream<'static, object_store::Result<Path>>,
-    ) -> BoxStream<'static, object_store::Result<Path>> {
-        let counts = self.counts_removals.load(Ordering::SeqCst);
-        if counts && !takes_one(&self.removals_left) {
-            return futures::stream::once(async { Err(timed_out()) }).boxed();
-        }
-        self.inner.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(
-        &self,
-        from: &Path,
-        to: &Path,
-        options: CopyOptions,
-    ) -> object_store::Result<()> {
-        self.inner.copy_opts(from, to, options).await
-    }
-}
 
 fn page(fill: u8) -> Vec<u8> {
     vec![fill; limits::PAGE_BYTES]
@@ -387,6 +280,10 @@ async fn another_key_opens_nothing_and_a_place_is_taken_once() {
 
 #[cfg(test)]
 mod clouds;
+mod fickle;
 mod folder;
 mod keystores;
+mod lease;
 mod window;
+
+use self::fickle::Fickle;

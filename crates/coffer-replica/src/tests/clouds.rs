@@ -94,82 +94,8 @@ async fn a_list_that_begins_again_is_not_listened_to_without_an_end() {
     assert!(matches!(error, ReplicaError::Altered { .. }), "{error}");
 }
 
-/// A store that takes its time for every request.
-#[derive(Debug)]
-struct Slow {
-    inner: InMemory,
-    takes: Duration,
-}
-
-impl fmt::Display for Slow {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("slow")
-    }
-}
-
 #[async_trait]
-impl ObjectStore for Slow {
-    async fn put_opts(
-        &self,
-        location: &Path,
-        payload: PutPayload,
-        opts: PutOptions,
-    ) -> object_store::Result<PutResult> {
-        sleep(self.takes).await;
-        self.inner.put_opts(location, payload, opts).await
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        opts: PutMultipartOptions,
-    ) -> object_store::Result<Box<dyn MultipartUpload>> {
-        sleep(self.takes).await;
-        self.inner.put_multipart_opts(location, opts).await
-    }
-
-    async fn get_opts(
-        &self,
-        location: &Path,
-        options: GetOptions,
-    ) -> object_store::Result<GetResult> {
-        sleep(self.takes).await;
-        self.inner.get_opts(location, options).await
-    }
-
-    fn delete_stream(
-        &self,
-        locations: BoxStream<'static, object_store::Result<Path>>,
-    ) -> BoxStream<'static, object_store::Result<Path>> {
-        let takes = self.takes;
-        let late = self.inner.delete_stream(locations);
-        late.then(move |removed| async move {
-            sleep(takes).await;
-            removed
-        })
-        .boxed()
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(
-        &self,
-        from: &Path,
-        to: &Path,
-        options: CopyOptions,
-    ) -> object_store::Result<()> {
-        self.inner.copy_opts(from, to, options).await
-    }
-}
-
-#[async_trait]
-impl PaginatedListStore for Slow {
+impl PaginatedListStore for Fickle {
     async fn list_paginated(
         &self,
         prefix: Option<&str>,
@@ -187,10 +113,10 @@ impl PaginatedListStore for Slow {
     }
 }
 
-fn slow(seconds: u64) -> Guarded<Slow> {
-    Guarded::new(Slow {
-        inner: InMemory::new(),
+fn slow(seconds: u64) -> Guarded<Fickle> {
+    Guarded::new(Fickle {
         takes: Duration::from_secs(seconds),
+        ..Fickle::default()
     })
 }
 
