@@ -219,7 +219,7 @@ pub struct StandingArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "engine")]
     pub gateway_listen: Option<SocketAddr>,
     /// Where other gateways find that, if it is elsewhere
-    #[arg(long, value_name = "HOST:PORT", requires = "engine")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = gateway_address, requires = "engine")]
     pub gateway_advertise: Option<String>,
     /// Change nothing once a standby of this copy was promoted, nor while the copy can't be asked
     #[arg(long, value_name = "COPY")]
@@ -286,6 +286,19 @@ pub fn data_url(text: &str) -> Result<String, String> {
     }
 }
 
+/// Reads where other gateways find one: a host and a port.
+fn gateway_address(text: &str) -> Result<String, String> {
+    let authority: Option<http::uri::Authority> = text.parse().ok();
+    let has_both = |found: &http::uri::Authority| {
+        let port = found.port_u16();
+        !found.host().is_empty() && port.is_some() && !found.as_str().contains('@')
+    };
+    match authority.filter(has_both) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("not a host and a port; write gateway1.example.org:9003".to_owned()),
+    }
+}
+
 /// Reads an address, of the command line or the configuration file.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let text = text
@@ -331,6 +344,23 @@ mod tests {
         assert_eq!(address("[::1]:9000"), Ok("[::1]:9000".parse().unwrap()));
         assert!(address("9000").is_err());
         assert!(address("example.org:9000").is_err());
+    }
+
+    #[test]
+    fn gateways() {
+        for right in ["g1.example.org:9003", "10.0.0.1:9003", "[::1]:9003"] {
+            assert_eq!(gateway_address(right), Ok(right.to_owned()));
+        }
+        for wrong in [
+            "",
+            "g1",
+            ":9003",
+            "g1:x",
+            "https://g1:9003",
+            "id:secret@g1:9003",
+        ] {
+            assert!(gateway_address(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
