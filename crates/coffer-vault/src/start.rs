@@ -112,7 +112,7 @@ impl Inner {
         }
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
-        let gate = ChangeGate::new(is_standby, options.fenced_by.clone());
+        let gate = ChangeGate::new(options.standby.as_ref(), options.fenced_by.clone());
         let gate = Arc::new(gate.by_right(options.engine.as_ref().map(EngineSeat::right)));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let open_buckets = open_buckets.gated_by(gate.clone());

@@ -212,6 +212,7 @@ fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
         }
         CopyError::GivenUp { .. } => (S::SERVICE_UNAVAILABLE, "replica_given_up"),
         CopyError::Standby { .. } => (S::SERVICE_UNAVAILABLE, "standby"),
+        CopyError::Follows { .. } => (S::SERVICE_UNAVAILABLE, "follows"),
         CopyError::FencedOff { .. } => (S::SERVICE_UNAVAILABLE, "fenced_off"),
         CopyError::LeaseEnded => (S::SERVICE_UNAVAILABLE, "lease_ended"),
         CopyError::OfEngine { .. } => (S::CONFLICT, "of_engine"),

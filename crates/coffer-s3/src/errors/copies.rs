@@ -6,7 +6,7 @@ use s3s::{S3Error, s3_error};
 /// What a standby does not do, and a server in whose place one may serve. Why is told to operators.
 pub(super) fn standing(error: &CopyError) -> S3Error {
     match error {
-        CopyError::Standby { .. } | CopyError::LeaseEnded => {
+        CopyError::Standby { .. } | CopyError::Follows { .. } | CopyError::LeaseEnded => {
             s3_error!(ServiceUnavailable, "{error}")
         }
         _ => s3_error!(

@@ -111,6 +111,12 @@ pub enum CopyError {
         /// What it does not do, in a sentence.
         what: &'static str,
     },
+    /// This gateway of an engine serves states of its log, and what it would write would be lost.
+    #[error("this gateway follows, so {what}: ask the gateway of this engine that serves")]
+    Follows {
+        /// What it does not do, in a sentence.
+        what: &'static str,
+    },
     /// Another server may serve in this one's place.
     #[error(
         "this server is fenced off by its copy {copy}, so it changes nothing; reads are answered. \
@@ -147,7 +153,7 @@ impl CopyError {
     pub fn is_of_standing(&self) -> bool {
         matches!(
             self,
-            Self::Standby { .. } | Self::FencedOff { .. } | Self::LeaseEnded
+            Self::Standby { .. } | Self::Follows { .. } | Self::FencedOff { .. } | Self::LeaseEnded
         )
     }
 

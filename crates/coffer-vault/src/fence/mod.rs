@@ -35,6 +35,8 @@ pub struct FencedBy {
 #[derive(Default)]
 pub(crate) struct ChangeGate {
     is_standby: bool,
+    /// Whether that is of the log of an engine.
+    follows_engine: bool,
     fence: Option<Fence>,
     right: Option<ServingRight>,
 }
@@ -56,13 +58,14 @@ struct Known {
 }
 
 impl ChangeGate {
-    pub(crate) fn new(is_standby: bool, by: Option<FencedBy>) -> Self {
+    pub(crate) fn new(standby: Option<&StandbyLink>, by: Option<FencedBy>) -> Self {
         let fence = by.map(|by| Fence {
             by,
             known: Mutex::default(),
         });
         Self {
-            is_standby,
+            is_standby: standby.is_some(),
+            follows_engine: standby.is_some_and(StandbyLink::is_of_engine),
             fence,
             right: None,
         }
@@ -93,10 +96,10 @@ impl ChangeGate {
 
     /// Refuses what a standby can't do without leaving something behind.
     pub(crate) fn refuse_on_standby(&self, what: &'static str) -> Result<()> {
-        if self.is_standby {
-            Err(CopyError::Standby { what }.into())
-        } else {
-            Ok(())
+        match (self.is_standby, self.follows_engine) {
+            (false, _) => Ok(()),
+            (true, false) => Err(CopyError::Standby { what }.into()),
+            (true, true) => Err(CopyError::Follows { what }.into()),
         }
     }
 
@@ -168,14 +171,17 @@ mod tests {
 
     fn fenced(after: Duration) -> ChangeGate {
         let copy = "far".to_owned();
-        ChangeGate::new(false, Some(FencedBy { copy, after }))
+        ChangeGate::new(None, Some(FencedBy { copy, after }))
     }
 
     #[test]
     fn without_a_fence_changes_are_made() {
         assert!(ChangeGate::default().check().is_ok());
-        let refused = ChangeGate::new(true, None).check().unwrap_err().to_string();
-        assert!(refused.contains("standby"), "{refused}");
+        for (is_of_engine, told) in [(false, "standby"), (true, "the gateway of this engine")] {
+            let (link, _) = StandbyLink::new("file:///copy".to_owned(), is_of_engine);
+            let refused = ChangeGate::new(Some(&link), None).check().unwrap_err();
+            assert!(refused.to_string().contains(told), "{refused}");
+        }
     }
 
     #[test]

@@ -98,6 +98,11 @@ impl StandbyLink {
         (link, asked)
     }
 
+    /// Whether it follows the log of an engine.
+    pub(crate) fn is_of_engine(&self) -> bool {
+        self.is_of_engine
+    }
+
     /// How it stands.
     pub fn status(&self) -> StandbyStatus {
         let told = self.told.lock();
