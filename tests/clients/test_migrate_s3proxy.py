@@ -8,35 +8,16 @@ from boto3.s3.transfer import TransferConfig
 from harness import other_servers
 from harness.content import MIB, content
 from harness.migration import Migrator
-from harness.server import ROOT, free_port
+from harness.stores import s3proxy_endpoint
 
-PROGRAM = ROOT / "target/clients/s3proxy.jar"
 KEY = ("AKIAPROXY", "a secret of the proxy")
-CONFIG = """
-s3proxy.endpoint=http://127.0.0.1:{port}
-s3proxy.authorization=aws-v2-or-v4
-s3proxy.identity={key[0]}
-s3proxy.credential={key[1]}
-s3proxy.ignore-unknown-headers=true
-jclouds.provider=filesystem-nio2
-jclouds.identity=none
-jclouds.credential=none
-jclouds.filesystem.basedir={folder}
-"""
 
 pytestmark = pytest.mark.sdks
 
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory):
-    if not PROGRAM.exists():
-        pytest.fail(f"{PROGRAM} is missing: scripts/install-test-sdks s3proxy")
-    folder = tmp_path_factory.mktemp("s3proxy")
-    (folder / "objects").mkdir()
-    port, properties = free_port(), folder / "properties"
-    properties.write_text(CONFIG.format(port=port, key=KEY, folder=folder / "objects"))
-    command = ["java", "-jar", PROGRAM, "--properties", properties]
-    with other_servers.running(command, port, folder) as endpoint:
+    with s3proxy_endpoint(tmp_path_factory.mktemp("s3proxy"), KEY) as endpoint:
         yield endpoint
 
 

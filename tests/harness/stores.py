@@ -69,12 +69,19 @@ def url_at(endpoint, at):
 
 
 @contextlib.contextmanager
-def s3proxy(at):
+def s3proxy_endpoint(at, key=KEY):
+    """S3Proxy, which serves other stores as S3, here a folder."""
     (at / "objects").mkdir()
     port, properties = free_port(), at / "properties"
-    properties.write_text(S3PROXY.format(port=port, key=KEY, folder=at / "objects"))
+    properties.write_text(S3PROXY.format(port=port, key=key, folder=at / "objects"))
     command = ["java", "-jar", installed("s3proxy.jar", "s3proxy"), "--properties", properties]
     with other_servers.running(command, port, at) as endpoint:
+        yield endpoint
+
+
+@contextlib.contextmanager
+def s3proxy(at):
+    with s3proxy_endpoint(at) as endpoint:
         yield url_at(endpoint, at)
 
 
