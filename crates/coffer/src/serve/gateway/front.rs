@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use coffer_s3::{Claim, HttpError, ResponseBody, S3Service};
@@ -53,26 +53,54 @@ impl Front {
 impl Service<Request<WatchedBody>> for Front {
     type Response = Response<FrontBody>;
     type Error = HttpError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HttpError>> + Send>>;
+    type Future = Answering;
 
     fn call(&self, request: Request<WatchedBody>) -> Self::Future {
-        match self.clone() {
-            Self::Here(here) => {
-                let answer = here.call(request);
-                Box::pin(async move { Ok(answer.await?.map(FrontBody::Here)) })
+        match self {
+            Self::Here(here) => Answering::Here(here.call(request)),
+            Self::There(there) => {
+                let there = there.clone();
+                Answering::There(Box::pin(async move { there.answer(request).await }))
             }
-            Self::There(there) => Box::pin(async move {
-                let proxies = &there.proxies;
-                let client = proxies.client_of_request(request.headers(), there.client);
-                let forwarded = there.forwarder.forward(request, client, there.tls);
-                Ok(match forwarded.await {
-                    Ok(answer) => answer.map(FrontBody::There),
-                    Err(error) => {
-                        let refused = there.here.unavailable(&error.to_string());
-                        refused.map(FrontBody::Here)
-                    }
-                })
-            }),
+        }
+    }
+}
+
+impl There {
+    async fn answer(&self, request: Request<WatchedBody>) -> Response<FrontBody> {
+        let client = self
+            .proxies
+            .client_of_request(request.headers(), self.client);
+        match self.forwarder.forward(request, client, self.tls).await {
+            Ok(answer) => answer.map(FrontBody::There),
+            Err(error) => self
+                .here
+                .unavailable(&error.to_string())
+                .map(FrontBody::Here),
+        }
+    }
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// An answer that is being made. What is made here is in a box of its own already.
+pub enum Answering {
+    /// By this server.
+    Here(Boxed<Result<Response<ResponseBody>, HttpError>>),
+    /// By the gateway that serves.
+    There(Boxed<Response<FrontBody>>),
+}
+
+impl Future for Answering {
+    type Output = Result<Response<FrontBody>, HttpError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Here(answer) => {
+                let answer = ready!(answer.as_mut().poll(cx));
+                Poll::Ready(answer.map(|answer| answer.map(FrontBody::Here)))
+            }
+            Self::There(answer) => answer.as_mut().poll(cx).map(Ok),
         }
     }
 }
