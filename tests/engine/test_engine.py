@@ -202,6 +202,26 @@ def test_what_can_hold_no_engine_is_refused_and_why(tmp_path, store):
     assert done.returncode == 2 and "--identity" in done.stderr
 
 
+def test_a_cache_is_served_by_a_gateway_alone(first):
+    first.stop()
+    done = coffer("serve", "--data", first.data, text=True)
+    assert done.returncode == 1 and "cache of a gateway" in done.stderr, done
+
+
+def test_a_cache_outlives_the_log_that_the_store_lost(store, first):
+    s3 = client(first, first.credentials())
+    s3.create_bucket(Bucket=BUCKET)
+    put(s3, "large")
+    first.kill()
+    kept = [path for path in files_in(first.data) if "blobs" in path.parts]
+    at = client(store, store.credentials())
+    for item in at.list_objects_v2(Bucket="log")["Contents"]:
+        at.delete_object(Bucket="log", Key=item["Key"])
+    with pytest.raises(StartError, match="all that is left of it"):
+        first.start()
+    assert kept and all(path.exists() for path in kept)
+
+
 def test_what_an_engines_log_takes_care_of_is_not_changed(first):
     def replica(*arguments):
         return coffer("replica", *arguments, "--data", first.data, "--json", text=True)

@@ -150,6 +150,9 @@ pub const GATEWAY_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a gateway waits before it tries again to take its place.
 pub const GATEWAY_RETRY: Duration = Duration::from_millis(500);
 
+/// See [`GATEWAY_RETRY`]: twice as long each time, but no longer than this.
+pub const GATEWAY_RETRY_MAX: Duration = Duration::from_secs(10);
+
 /// Open files that are needed besides those of connections and requests: databases and listeners.
 pub const OTHER_FILES: usize = 1024;
 

@@ -111,16 +111,8 @@ async fn serve_folder(
     (signals, reloads): (&mut Signals, &mut Reloads),
 ) -> Result<(), Error> {
     let vault = Vault::open(options).await?;
-    warn_of_exposed_keys();
-    let server = match Server::start(config, &vault, listeners, Gateway::None) {
-        Ok(server) => server,
-        Err(error) => {
-            tell_what_to_keep(&vault);
-            vault.close().await;
-            return Err(error);
-        }
-    };
-    server.say_ready();
+    let server = Server::start(config, &vault, listeners, Gateway::None);
+    let server = begun(server, &vault).await?;
     let name = loop {
         tokio::select! {
             name = signals.next() => break name,
@@ -139,6 +131,22 @@ async fn serve_folder(
     vault.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Says that the server serves; where it could not be started, the vault is closed.
+async fn begun(server: Result<Server, Error>, vault: &Vault) -> Result<Server, Error> {
+    match server {
+        Ok(server) => {
+            warn_of_exposed_keys();
+            server.say_ready();
+            Ok(server)
+        }
+        Err(error) => {
+            tell_what_to_keep(vault);
+            vault.close().await;
+            Err(error)
+        }
+    }
 }
 
 /// A first start that fails has made keys all the same, and no later one says that it did.

@@ -21,8 +21,18 @@ use crate::vault::VaultOptions;
 /// Says that a folder is a cache.
 pub(crate) const ENGINE_FILE: &str = "engine.json";
 
-/// What stays of a cache.
-const KEPT: [&str; 5] = [ENGINE_FILE, "tls", "lock", "lost+found", "credentials"];
+/// What stays of a cache whose log is there.
+const KEPT: [&str; 6] = [
+    ENGINE_FILE,
+    "tls",
+    "lock",
+    "lost+found",
+    "credentials",
+    BACKUP_FILE,
+];
+
+/// What stays in any case.
+const KEPT_ANYHOW: [&str; 4] = [ENGINE_FILE, "tls", "lock", "lost+found"];
 
 /// What may be in a folder that becomes one.
 const ALLOWED: [&str; 3] = ["tls", "lock", "lost+found"];
@@ -30,54 +40,91 @@ const ALLOWED: [&str; 3] = ["tls", "lock", "lost+found"];
 #[derive(Serialize, Deserialize)]
 struct Mark {
     url: String,
+    /// Whether the log is known to have been there.
+    had_log: bool,
+}
+
+impl Mark {
+    fn write(&self, data: &Path) -> Result<()> {
+        let text = serde_json::to_string(self).map_err(|_| VaultError::Damaged)?;
+        write_private(&data.join(ENGINE_FILE), &format!("{text}\n"))
+    }
+
+    /// That of a folder; none, where it is none yet and may become a cache.
+    fn read(data: &Path) -> Result<Option<Self>> {
+        let path = data.join(ENGINE_FILE);
+        match fs::read(&path) {
+            Ok(text) => match serde_json::from_slice(&text) {
+                Ok(mark) => Ok(Some(mark)),
+                Err(_) => Err(target(
+                    data,
+                    "its engine.json is damaged: remove the folder",
+                )),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                refuse_others(data)?;
+                Ok(None)
+            }
+            Err(error) => Err(failed("read", &path)(error)),
+        }
+    }
 }
 
 /// Makes a folder the cache of a gateway, or empties one that is. Where there is a log, it is to be
-/// restored into, and blobs of the same log stay: their names are random, and what is in them is
-/// held against the catalog's keys at each read. Where there is none, one is to be begun there.
-/// Blocks.
+/// restored into, and blobs stay: their names are random, and what is in them is held against the
+/// catalog's keys at each read. Where there is none, one is to be begun there. Blocks.
 ///
 /// # Errors
-/// Of a folder that is something else.
+/// Of a folder that is something else, the cache of another log, or of one that was there: it may
+/// be the last that there is of it, and nothing is removed.
 pub fn prepare_cache(data: &Path, from: &Place, has_log: bool) -> Result<()> {
     let _lock = Folder::hold(data)?;
-    let path = data.join(ENGINE_FILE);
-    let is_of_it = match fs::read(&path) {
-        Ok(text) => {
-            let mark: Option<Mark> = serde_json::from_slice(&text).ok();
-            mark.is_some_and(|mark| mark.url == from.public_url())
+    let url = from.public_url();
+    if let Some(mark) = Mark::read(data)? {
+        if mark.url != url {
+            let problem = "it is the cache of the log at another URL: take another folder, or \
+                           remove it";
+            return Err(target(data, problem));
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            refuse_others(data)?;
-            false
+        if mark.had_log && !has_log {
+            let problem = "it is the cache of a log that this store does not have any more, and \
+                           may be all that is left of it: put the store back; to begin a new \
+                           engine, take another folder";
+            return Err(target(data, problem));
         }
-        Err(error) => return Err(failed("read", &path)(error)),
-    };
+    }
     let mark = Mark {
-        url: from.public_url(),
+        url,
+        had_log: has_log,
     };
-    let text = serde_json::to_string(&mark).map_err(|_| VaultError::Damaged)?;
-    write_private(&path, &format!("{text}\n"))?;
-    let keeps_blobs = has_log && is_of_it;
+    mark.write(data)?;
     if has_log {
         // Until it is a data folder again, it is a restore that is not complete.
         BackupRecord::begun(KeystoreId([0; 16]), rfc3339(0)).write(data)?;
     }
     for entry in entries_of(data)? {
         let name = entry.file_name();
-        let is_kept = KEPT.iter().any(|kept| name == *kept);
-        // What a first start made goes with the log that it was of.
-        let is_kept = is_kept && (keeps_blobs || name != "credentials");
-        if is_kept || has_log && name == BACKUP_FILE {
+        // What a first start left that was interrupted is of no log.
+        let kept = if has_log { &KEPT[..] } else { &KEPT_ANYHOW };
+        if kept.iter().any(|kept| name == *kept) {
             continue;
         }
-        if keeps_blobs && name == "buckets" {
+        if has_log && name == "buckets" {
             empty_buckets(&entry.path())?;
         } else {
             remove(&entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Notes that the log is there now that was begun in this folder.
+pub(super) fn note_log(data: &Path, from: &Place) -> Result<()> {
+    let mark = Mark {
+        url: from.public_url(),
+        had_log: true,
+    };
+    mark.write(data)
 }
 
 /// Refuses to serve a cache by itself: what is put there would be lost with the next start as a
@@ -148,29 +195,48 @@ mod tests {
     }
 
     #[test]
-    fn of_a_cache_only_blobs_of_the_same_log_stay() {
+    fn of_a_cache_only_blobs_stay_and_none_is_emptied_whose_log_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path();
-        prepare_cache(data, &place("a"), true).unwrap();
-        let bucket = data.join("buckets/00");
+        let blob = data.join("buckets/00/blobs/ab/cd");
         let put = || {
-            fs::create_dir_all(bucket.join("blobs/ab")).unwrap();
-            fs::write(bucket.join("blobs/ab/cd"), "sealed").unwrap();
-            for name in ["keystore", "root.key", "system.db", "buckets/00/catalog.db"] {
+            fs::create_dir_all(blob.parent().unwrap()).unwrap();
+            fs::write(&blob, "sealed").unwrap();
+            for name in [
+                "keystore",
+                "root.key",
+                "credentials",
+                "buckets/00/catalog.db",
+            ] {
                 fs::write(data.join(name), "x").unwrap();
             }
         };
+        let is_there = |name: &str| data.join(name).exists();
+        // A first start that was interrupted leaves nothing that counts.
+        prepare_cache(data, &place("a"), false).unwrap();
         put();
+        prepare_cache(data, &place("a"), false).unwrap();
+        assert!(!blob.exists() && !is_there("keystore") && !is_there("credentials"));
+        assert!(!is_there(BACKUP_FILE));
+        put();
+        note_log(data, &place("a")).unwrap();
+        for (elsewhere, has_log) in [("a", false), ("b", true), ("b", false)] {
+            assert!(prepare_cache(data, &place(elsewhere), has_log).is_err());
+            assert!(blob.exists() && is_there("keystore"), "nothing is removed");
+        }
         prepare_cache(data, &place("a"), true).unwrap();
-        assert!(bucket.join("blobs/ab/cd").exists());
-        assert!(!data.join("keystore").exists() && !data.join("root.key").exists());
-        assert!(!data.join("system.db").exists() && !bucket.join("catalog.db").exists());
-        assert!(BackupRecord::is_begun(data));
-        put();
-        prepare_cache(data, &place("b"), true).unwrap();
-        assert!(!bucket.exists() && BackupRecord::is_begun(data));
-        put();
-        prepare_cache(data, &place("b"), false).unwrap();
-        assert!(!bucket.exists() && !data.join(BACKUP_FILE).exists());
+        assert!(blob.exists() && is_there("credentials"));
+        assert!(!is_there("keystore") && !is_there("root.key"));
+        assert!(!is_there("buckets/00/catalog.db") && BackupRecord::is_begun(data));
+        assert!(prepare_cache(data, &place("a"), false).is_err());
+    }
+
+    #[test]
+    fn a_cache_is_served_by_a_gateway_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = VaultOptions::new(folder.path());
+        refuse_cache(&options).unwrap();
+        prepare_cache(folder.path(), &place("a"), false).unwrap();
+        assert!(refuse_cache(&options).is_err());
     }
 }

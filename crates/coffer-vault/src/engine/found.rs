@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::cache::note_log;
+use crate::blocking::blocking;
 use crate::copies::{CopyState, EngineSeat, LOG_NAME};
 use crate::error::{CopyError, Result};
 use crate::limits::{ENGINE_FOUND_LOOKS_EVERY, ENGINE_KEEP_MS};
@@ -48,7 +50,8 @@ impl Vault {
             let log = copies.into_iter().find(|copy| copy.name == LOG_NAME);
             let log = log.ok_or(CopyError::NeverComplete)?;
             if log.sync.is_some_and(|sync| sync.since_ms.is_some()) {
-                return Ok(());
+                let (data, from) = (self.data().to_owned(), seat.from.clone());
+                return blocking(move || note_log(&data, &from)).await;
             }
             seat.right.check()?;
             if log.state == CopyState::Stopped {

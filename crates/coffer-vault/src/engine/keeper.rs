@@ -22,10 +22,7 @@ use crate::limits::{LEASE_LASTS, LEASE_LOOKS_EVERY, LEASE_MARGIN, LEASE_RENEWED_
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// None has it, or it could not be asked.
-    Unknown {
-        /// Why, if it is known.
-        problem: Option<String>,
-    },
+    Unknown,
     /// Another gateway's, which takes requests at this address.
     Other {
         /// A host and a port.
@@ -73,7 +70,7 @@ impl LeaseKeeper {
         let store = blocking(move || Ok(from.open(true)?)).await?;
         let place = LeasePlace::new(store);
         place.probe().await?;
-        let (turns, seen_turns) = watch::channel(Turn::Unknown { problem: None });
+        let (turns, seen_turns) = watch::channel(Turn::Unknown);
         let (wants, seen_wants) = watch::channel(false);
         let right = Term::default();
         let work = Work {
@@ -123,7 +120,7 @@ impl Work {
         loop {
             let wait = if self.held.is_some() && !*self.wants.borrow() {
                 self.give_back().await;
-                self.tell(Turn::Unknown { problem: None });
+                self.tell(Turn::Unknown);
                 LEASE_LOOKS_EVERY
             } else if self.held.is_some() {
                 self.renew().await;
@@ -168,7 +165,7 @@ impl Work {
             Some(found) if !is_free => Turn::Other {
                 address: found.lease.address,
             },
-            _ => Turn::Unknown { problem: None },
+            _ => Turn::Unknown,
         });
     }
 
@@ -207,20 +204,20 @@ impl Work {
                 right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
                 (self.held, self.asked) = (Some(held), None);
             }
-            Ok(_) => self.lose(None),
+            Ok(_) => self.lose("another has it, or it was renewed too late"),
             Err(error) if right.holds() => {
                 tracing::warn!(%error, "the lease could not be renewed yet");
             }
-            Err(error) => self.lose(Some(error.to_string())),
+            Err(error) => self.lose(&error.to_string()),
         }
     }
 
     /// It may be another's by now.
-    fn lose(&mut self, problem: Option<String>) {
+    fn lose(&mut self, why: &str) {
         self.right.lock().end();
         (self.held, self.seen, self.asked) = (None, None, None);
-        tracing::warn!(problem, "this gateway has lost the lease");
-        self.tell(Turn::Unknown { problem });
+        tracing::warn!(why, "this gateway has lost the lease");
+        self.tell(Turn::Unknown);
     }
 
     async fn give_back(&mut self) {
@@ -233,8 +230,8 @@ impl Work {
     }
 
     fn not_reached(&self, error: &ReplicaError) {
-        let problem = Some(error.to_string());
-        self.tell(Turn::Unknown { problem });
+        tracing::debug!(%error, "the lease could not be asked for");
+        self.tell(Turn::Unknown);
     }
 
     fn tell(&self, turn: Turn) {

@@ -114,11 +114,11 @@ where
     /// Where the gateway is that serves: while it changes, that is waited for.
     async fn address(&self) -> Option<Authority> {
         let mut turns = self.turns.clone();
-        let is_known = |turn: &Turn| !matches!(turn, Turn::Unknown { .. });
+        let is_known = |turn: &Turn| *turn != Turn::Unknown;
         let turn = timeout(GATEWAY_TURN_WAIT, turns.wait_for(is_known)).await;
         match &*turn.ok()?.ok()? {
             Turn::Other { address } => address.parse().ok(),
-            Turn::Mine | Turn::Unknown { .. } => None,
+            Turn::Mine | Turn::Unknown => None,
         }
     }
 }

@@ -12,14 +12,13 @@ use crate::config::args::DataListen;
 use crate::connection::listen::{listen, local_address};
 use crate::error::Error;
 use crate::gateways::identity::GatewayIdentity;
-use crate::hardening::warn_of_exposed_keys;
-use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY};
+use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_RETRY_MAX};
 use crate::serve::follow::{Ended, Following, serve_standby};
 use crate::serve::gateway::Gateway;
 use crate::serve::listeners::Listeners;
 use crate::serve::signals::{Reloads, Signals};
 use crate::serve::standing::EngineHow;
-use crate::serve::{Server, service_manager, tell_what_to_keep};
+use crate::serve::{Server, begun, service_manager};
 
 /// Serves until a signal asks for the end.
 pub async fn serve_engine(
@@ -53,17 +52,22 @@ pub async fn serve_engine(
         taken: Some((listeners, gateways)),
     };
     let mut has_begun = false;
+    let mut wait = GATEWAY_RETRY;
     let ended = loop {
-        match gateway.turn(signals, reloads).await {
+        let turned = gateway.turn(signals, reloads).await;
+        // However it ended: the lease of one that does not serve is another's to take.
+        keeper.wants(false);
+        match turned {
             Ok(Ended::Stopped) => break Ok(()),
-            Ok(_) => has_begun = true,
+            Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),
             // The store is away, or something of the turn before has not ended yet.
             Err(error) if has_begun => {
                 tracing::warn!(%error, "this gateway takes no part now, and tries again");
                 tokio::select! {
-                    () = tokio::time::sleep(GATEWAY_RETRY) => {}
+                    () = tokio::time::sleep(wait) => {}
                     _ = signals.next() => break Ok(()),
                 }
+                wait = (wait * 2).min(GATEWAY_RETRY_MAX);
             }
             Err(error) => break Err(error),
         }
@@ -104,9 +108,7 @@ impl EngineGateway {
                 ended => return Ok(ended),
             }
         };
-        let ended = self.serve(log, (signals, reloads)).await;
-        self.keeper.wants(false);
-        ended
+        self.serve(log, (signals, reloads)).await
     }
 
     async fn follow(&mut self, watched: (&mut Signals, &mut Reloads)) -> Result<Ended, Error> {
@@ -177,16 +179,7 @@ impl EngineGateway {
             }
             Err(error) => return Err(error.into()),
         };
-        warn_of_exposed_keys();
-        let server = match self.start(&vault, listeners, gateways) {
-            Ok(server) => server,
-            Err(error) => {
-                tell_what_to_keep(&vault);
-                vault.close().await;
-                return Err(error);
-            }
-        };
-        server.say_ready();
+        let server = begun(self.start(&vault, listeners, gateways), &vault).await?;
         let mut turns = self.keeper.turns();
         let ended = loop {
             tokio::select! {
