@@ -283,4 +283,4 @@ def test_a_restore_that_was_killed_goes_on(server, tmp_path, identity):
     # It may have been done before it was killed; then it is not begun again, and all is there.
     assert done.returncode == 0 or "it holds more than a keystore" in done.stderr, done.stderr
     assert not (data / "keystore.fetched").exists()
-    assert check_sound(data)["object_count"] == 3
+    assert check_sound(data)["checked_count"] == 3
