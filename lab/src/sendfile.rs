@@ -243,12 +243,16 @@ mod tests {
         let folder = folder("ways");
         let (keys, tls) = (Keys::new().unwrap(), Tls::new().unwrap());
         let files = Files::create(&folder, 1_000_000, &keys).unwrap();
+        // Less than a block of a cipher: the kernel must not be left to wait for more.
+        let small = Files::create(&folder, SMALL_BYTES, &keys).unwrap();
         let runs = |way: &Way| way.contender().availability.runs();
         let those: Vec<Way> = Way::ALL.into_iter().filter(runs).collect();
         assert!(those.len() >= 8, "{those:?}");
         for way in those {
             let sample = transfer(way, &files, &keys, &tls, 3).unwrap();
             assert_eq!(sample.bytes, 3_000_000);
+            let sample = transfer(way, &small, &keys, &tls, 3).unwrap();
+            assert_eq!(sample.bytes, 3 * SMALL_BYTES);
             let each_connects = !way.through_kernel_tls();
             let task = Task {
                 way,

@@ -315,9 +315,11 @@ impl Operation {
         sent.map(drop).doing(|| self.doing())
     }
 
-    /// The next bytes of a message, in place.
-    pub fn go_on(&self, data: &mut [u8]) -> Result<()> {
-        let sent = send(&self.socket, &[IoSlice::new(data)], &[], MORE);
+    /// The next bytes of a message, in place. Unless they are its last, they are whole blocks: the
+    /// kernel would wait for the rest of one.
+    pub fn go_on(&self, data: &mut [u8], is_last: bool) -> Result<()> {
+        let flags = if is_last { MsgFlags::empty() } else { MORE };
+        let sent = send(&self.socket, &[IoSlice::new(data)], &[], flags);
         let sent = sent.doing(|| self.doing())?;
         let mut received = 0;
         while received < sent {

@@ -106,7 +106,7 @@ fn open(one: &Contender, direction: Direction, key: &[u8], iv: &[u8]) -> Result<
         Direction::Encrypt => operation.begin_encrypting(iv)?,
         Direction::Decrypt => operation.begin_decrypting(iv)?,
     }
-    Ok(Box::new(move |data| operation.go_on(data)))
+    Ok(Box::new(move |data| operation.go_on(data, false)))
 }
 
 /// In chunks it must come to the same as in one piece, and back.

@@ -135,11 +135,13 @@ impl Server {
         };
         let mut file = open(&files.plain)?;
         device.begin_encrypting(&keys.counter_iv)?;
+        let mut left = files.bytes;
         for piece in pieces(files.bytes, READ_BYTES) {
             let piece = &mut self.buffer[..piece];
             file.read_exact(piece).doing(|| "reading the file".into())?;
             for part in piece.chunks_mut(DEVICE_BYTES) {
-                device.go_on(part)?;
+                left -= part.len() as u64;
+                device.go_on(part, left == 0)?;
             }
             stream.write_all(piece).doing(|| "sending".into())?;
         }
