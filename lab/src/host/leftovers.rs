@@ -23,6 +23,9 @@ const MAPPED: &str = "/dev/mapper";
 const BLOCK_DEVICES: &str = "/sys/block";
 const WIREGUARD_SOCKETS: &str = "/var/run/wireguard";
 
+/// Where kernels are built, below the cache.
+const BUILDS: &str = "configs/work";
+
 /// One thing that was left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leftover {
@@ -56,16 +59,19 @@ impl std::fmt::Display for Leftover {
 /// All that labs left which run no more, in an order in which it can go: in `folders`, in `cache`,
 /// and in the kernel.
 pub fn find(folders: &[PathBuf], cache: &Path) -> Vec<Leftover> {
+    // Programs name it as it is, without links on the way.
+    let cache = &cache.canonicalize().unwrap_or_else(|_| cache.to_owned());
     let namespaces: Vec<String> = names(Path::new(NAMESPACES))
         .into_iter()
         .filter(|name| numbered(name, 0).is_some_and(is_gone))
         .collect();
-    let mut found = programs(&namespaces, cache);
+    let loops = loops();
+    let mut found = programs(&namespaces, &loops, cache);
     found.extend(mounts().into_iter().map(Leftover::Mount));
     let mapped = names(Path::new(MAPPED)).into_iter();
     let mapped = mapped.filter(|name| numbered(name, 0).is_some_and(is_gone));
     found.extend(mapped.map(Leftover::Mapped));
-    found.extend(loops().into_iter().map(Leftover::Loop));
+    found.extend(loops.into_iter().map(Leftover::Loop));
     found.extend(namespaces.into_iter().map(Leftover::Namespace));
     found.extend(files(folders, cache).into_iter().map(Leftover::Files));
     found
@@ -82,7 +88,12 @@ pub fn remove(leftover: &Leftover) -> bool {
         Leftover::Loop(path) => clean_up(command("losetup").arg("-d").arg(path)),
         Leftover::Namespace(name) => clean_up(command("ip").args(["netns", "del", name])),
         Leftover::Files(path) if path.is_dir() => fs::remove_dir_all(path).is_ok(),
-        Leftover::Files(path) => fs::remove_file(path).is_ok(),
+        Leftover::Files(path) => {
+            let removed = fs::remove_file(path).is_ok();
+            // The folder of sockets goes with the last of them.
+            let _ = fs::remove_dir(WIREGUARD_SOCKETS);
+            removed
+        }
     }
 }
 
@@ -96,12 +107,20 @@ fn numbered(name: &str, words: usize) -> Option<i32> {
 
 /// The lab whose folder a text names: a path, a command line.
 fn owner(text: &str) -> Option<i32> {
-    let names = text.split(['/', '\0', ' ', '=']);
-    let mut owners = names.filter_map(|name| {
+    let mut owners = names_within(text).filter_map(|name| {
         let purpose = name.strip_prefix(PREFIX)?.split('-').next()?;
         PURPOSES.contains(&purpose).then(|| numbered(name, 1))?
     });
     owners.next()
+}
+
+/// The lab whose namespace or device a command line names.
+fn owner_of_device(line: &str) -> Option<i32> {
+    names_within(line).find_map(|name| numbered(name, 0))
+}
+
+fn names_within(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['/', '\0', ' ', '='])
 }
 
 /// The lab whose virtual machine has files in a folder of the cache: `run-1234-0`.
@@ -111,10 +130,12 @@ fn owner_of_run(text: &str, cache: &Path) -> Option<i32> {
     rest.split('-').next()?.parse().ok()
 }
 
-/// Whether no lab has that number: its process is gone, or another program has its number.
+/// Whether no lab has that number: its process is gone, or another program has its number. One that
+/// has ended is gone, although the program that started it has not asked how.
 fn is_gone(id: i32) -> bool {
     let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
-    !(name.starts_with("coffer-lab") || name.starts_with("coffer_lab"))
+    let is_lab = name.starts_with("coffer-lab") || name.starts_with("coffer_lab");
+    !is_lab || stat(id).is_none_or(|(state, _)| state == "Z")
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -130,15 +151,23 @@ fn command_line(id: i32) -> String {
     fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default()
 }
 
-fn parent(id: i32) -> Option<i32> {
+/// Its state and its parent (proc(5)).
+fn stat(id: i32) -> Option<(String, i32)> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(1)?.parse().ok()
+    let mut fields = rest.split(' ');
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
-/// Programs that work in a folder or in a namespace of a lab that is gone, and the lab's own
-/// servers whose parent it was.
-fn programs(namespaces: &[String], cache: &Path) -> Vec<Leftover> {
+/// Whether none of those that started it, one through another, is a lab that runs.
+fn is_orphan(id: i32) -> bool {
+    let mut above = std::iter::successors(stat(id), |(_, parent)| stat(*parent));
+    above.all(|(_, parent)| is_gone(parent))
+}
+
+/// Programs that work in a folder, in a namespace or on a device of a lab that is gone, the lab's
+/// own servers whose parent it was, and a kernel's build that goes on without it.
+fn programs(namespaces: &[String], loops: &[PathBuf], cache: &Path) -> Vec<Leftover> {
     let inside = namespaces.iter().flat_map(|name| {
         let told = command("ip").args(["netns", "pids", name]).output();
         let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -152,17 +181,21 @@ fn programs(namespaces: &[String], cache: &Path) -> Vec<Leftover> {
         .into_iter()
         .filter_map(|name| name.parse::<i32>().ok());
     let own = std::process::id();
+    let builds = format!("O={}", cache.join(BUILDS).display());
     let left = all.filter_map(|id| {
         let line = command_line(id);
         let mut words = line.split('\0');
         let program = Path::new(words.next()?).file_name()?.to_str()?;
         let is_own = program == "coffer-lab" && OWN.contains(&words.next().unwrap_or_default());
         let of_folder = owner(&line)
+            .or_else(|| owner_of_device(&line))
             .or_else(|| owner_of_run(&line, cache))
             .is_some_and(is_gone);
-        let orphan = is_own && parent(id).is_some_and(is_gone);
+        let on_device = |word: &str| loops.iter().any(|device| *device == Path::new(word));
+        let orphan = (is_own || line.split('\0').any(|word| word == builds)) && is_orphan(id);
         let leads = program == "coffer-lab" && !is_own;
-        let left = inside.contains(&id) || orphan || of_folder;
+        let on_device = line.split('\0').any(on_device);
+        let left = inside.contains(&id) || orphan || of_folder || on_device;
         (left && !leads && u32::try_from(id) != Ok(own))
             .then(|| Leftover::Program(id, line.replace('\0', " ").trim().to_owned()))
     });
@@ -239,6 +272,8 @@ mod tests {
         assert_eq!(owner("/var/tmp/coffer-lab-file-1234/dm-crypt"), Some(1234));
         assert_eq!(owner("coffer-lab-net-77.leaving"), Some(77));
         assert_eq!(owner("sshd\0-f\0/x/coffer-lab-net-5/sshd_config"), Some(5));
+        let device = "mkfs.ext4\0-q\0/dev/mapper/coffer-lab-1234-inline";
+        assert_eq!((owner(device), owner_of_device(device)), (None, Some(1234)));
         for strange in [
             "/x/coffer-lab-notes-12",
             "coffer-lab-file-",
@@ -271,5 +306,56 @@ mod tests {
         assert!(remove(&found[0]) && own.exists() && !gone.exists());
         assert!(!remove(&found[0]), "it is gone");
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// What is found of programs that this test starts, as they would be after a SIGKILL of a lab.
+    #[test]
+    fn programs_of_a_lab_that_is_gone_are_found_by_what_they_work_on() {
+        let cache = std::env::temp_dir().join(format!("lab-orphans-{}", std::process::id()));
+        let link = cache.with_extension("link");
+        fs::create_dir_all(&cache).unwrap();
+        std::os::unix::fs::symlink(&cache, &link).unwrap();
+        let run = cache.join("run-99999999-0/files");
+        let build = format!("O={}", cache.join(BUILDS).display());
+        // `sleep` under other names: what counts is the command line.
+        let start = |script: &str, word: &str| {
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", script, word]).spawn().unwrap()
+        };
+        let own_build = start("sleep 20; :", &build);
+        let orphaned = start("sh -c 'sleep 20; :' \"$0\" & :", &build);
+        let machine = start("sleep 20; :", &run.to_string_lossy());
+        let formatting = start("sleep 20; :", "/dev/loop77");
+        let ids = |loops: &[PathBuf], cache: &Path| -> Vec<String> {
+            let found = programs(&[], loops, &cache.canonicalize().unwrap()).into_iter();
+            found.map(|one| one.to_string()).collect()
+        };
+        let mut starter = orphaned;
+        starter.wait().unwrap();
+        let found = ids(&[PathBuf::from("/dev/loop77")], &link);
+        let all = find(&[], &link);
+        let holds = |wanted: &str| found.iter().any(|one| one.contains(wanted));
+        let seen = [&build, "run-99999999-0", "/dev/loop77"].map(holds);
+        let spared = !holds(&format!("process {}:", own_build.id()));
+        let removed = all.iter().filter(|one| {
+            let told = one.to_string();
+            told.contains(&build) || told.contains("run-99999999-0")
+        });
+        let removed = removed.filter(|one| remove(one)).count();
+        for mut one in [own_build, machine, formatting] {
+            let _ = one.kill();
+            one.wait().unwrap();
+        }
+        fs::remove_file(&link).unwrap();
+        fs::remove_dir_all(&cache).unwrap();
+        assert_eq!(
+            (seen, spared),
+            ([true; 3], true),
+            "{found:#?}: its own build is no orphan"
+        );
+        assert!(
+            removed >= 2,
+            "the cache is found through a link as well: {all:#?}"
+        );
     }
 }
