@@ -5,33 +5,27 @@ use maud::{Markup, html};
 use crate::record::Experiment;
 use crate::record::published::Published;
 use crate::record::shares;
-use crate::report::drawings::{Form, comparable, form, marks};
+use crate::report::drawings::{Form, comparable, form, of_others};
 
 /// A list below the plot: what its signs mean, and what has no place in it.
 pub(super) fn list(experiment: &Experiment, published: &[&Published]) -> Markup {
-    let comparable = comparable(experiment, published);
-    let drawn = marks(experiment, &comparable);
+    let mut drawn = of_others(experiment, published);
     let is_drawn = |one: &&Published| drawn.iter().any(|(figure, _)| std::ptr::eq(*figure, *one));
-    // Bars have their names beside them.
-    let places = experiment.places();
-    let has_bar = |one: &&&Published| match form(experiment) {
-        Form::Lines => false,
-        Form::BarsByPlace => one.x.is_some_and(|x| places.contains(&x)),
-        Form::Bars | Form::BarsOfThreads => true,
-    };
-    let figures = comparable.iter().filter(|one| !has_bar(one));
-    let mut rest: Vec<&Published> = figures.filter(|one| !is_drawn(one)).copied().collect();
+    let comparable = comparable(experiment, published).into_iter();
+    let mut rest: Vec<&Published> = comparable.filter(|one| !is_drawn(one)).collect();
     // What was said of a ladder stands in its own table.
     if shares::ladder(experiment).is_none() {
         rest.extend(published.iter().filter(|one| one.says.is_some()));
     }
+    // Bars have their names beside them.
+    drawn.retain(|_| form(experiment) == Form::Lines);
     html! {
         @if !drawn.is_empty() || !rest.is_empty() {
             ul.beside {
                 @for (figure, mark) in &drawn {
                     li {
                         span.sign {
-                            @if mark.required { "╌ " } @else { "◇ " (mark.label) }
+                            @if figure.required { "╌ " } @else { "◇ " (mark.name) }
                         }
                         (figure.line())
                     }

@@ -4,7 +4,7 @@ use maud::Markup;
 
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Observed, Point, Series};
-use crate::report::plot::{Bar, Frame, Line, Mark, Spot, bars, lines, longest, shade};
+use crate::report::plot::{Frame, Mark, bars, lines, shade};
 use crate::report::table::{cost, figure, place};
 
 /// A drawing, and what stands above it.
@@ -35,7 +35,7 @@ pub(super) fn form(experiment: &Experiment) -> Form {
     }
 }
 
-/// Those of its figures that can stand in its plot: they are MB/s, and no instructions.
+/// Those figures of others that can be set beside its own: they are MB/s, and no instructions.
 pub(super) fn comparable<'a>(
     experiment: &Experiment,
     published: &[&'a Published],
@@ -52,114 +52,91 @@ pub(super) fn drawings(
     all: &[&Experiment],
     published: &[Published],
 ) -> Vec<Part> {
-    let of_others = of_experiment(published, &experiment.id);
-    let of_others = comparable(experiment, &of_others);
-    let kin = |one: &&&Experiment| {
-        family(&one.id) == family(&experiment.id) && one.unit == experiment.unit
+    let others = |one: &Experiment| -> Vec<Mark> {
+        let marks = of_others(one, &of_experiment(published, &one.id));
+        marks.into_iter().map(|(_, mark)| mark).collect()
     };
-    let family: Vec<&Experiment> = all.iter().filter(kin).copied().collect();
-    let places = experiment.places();
-    let last = places.last().copied().unwrap_or(0);
-    if form(experiment) == Form::Lines {
-        let drawing = as_lines(experiment, &of_others, range(&family, published));
-        return part(String::new(), drawing).into_iter().collect();
+    let direction = |one: &Experiment| (one.id.replace("decrypt", "encrypt"), one.unit);
+    let mut family = Vec::new();
+    for one in all {
+        if direction(one) == direction(experiment) {
+            family.extend(measured(one));
+            family.extend(others(one));
+        }
     }
-    let drawn = match form(experiment) {
+    let (form, places) = (form(experiment), experiment.places());
+    let last = places.last().copied().unwrap_or(0);
+    let drawn = match form {
+        Form::Lines => {
+            let drawing = as_lines(experiment, &family, others(experiment));
+            return part(String::new(), drawing).into_iter().collect();
+        }
         Form::BarsByPlace => &places[..],
         _ => &[last],
     };
     let mut parts = Vec::new();
     for &x in drawn {
-        let mut rows = rows(experiment, x);
-        let others = of_others.iter();
-        rows.extend(others.filter_map(|one| row_of_others(one, x, drawn.len())));
-        let kin = family.iter().map(|one| longest(&self::rows(one, x)));
-        let end = kin.fold(longest(&rows), f64::max);
-        let title = match form(experiment) {
+        let here = |mark: &Mark| mark.x == x;
+        let mut rows: Vec<Mark> = measured(experiment).into_iter().filter(here).collect();
+        best_first(&mut rows, experiment.unit.less_is_better());
+        rows.extend(others(experiment).into_iter().filter(here));
+        let kin = family.iter().filter(|mark| here(mark));
+        let longest = kin.map(|mark| mark.interval.1).fold(0.0, f64::max);
+        let title = match form {
             Form::BarsOfThreads => format!("{last} threads, and how many times one thread"),
             Form::BarsByPlace => place(experiment.axis, x),
             _ => String::new(),
         };
         let name = format!("{}, {title}", experiment.title);
-        parts.extend(part(title, bars(&name, &rows, end)));
+        parts.extend(part(title, bars(&name, &rows, longest)));
     }
     let counts = |what: &str, count: fn(&Observed) -> f64| counted(experiment, last, what, count);
-    let copied = "copied between kernel and program";
-    parts.extend(counts(copied, Observed::copied));
-    let calls = "system calls of the server";
-    parts.extend(counts(calls, Observed::calls_of_a_transfer));
+    parts.extend(counts(
+        "copied between kernel and program",
+        Observed::copied,
+    ));
+    parts.extend(counts(
+        "system calls of the server",
+        Observed::calls_of_a_transfer,
+    ));
     parts
 }
 
 fn part(title: String, drawing: Option<Markup>) -> Option<Part> {
-    Some(Part {
-        title,
-        drawing: drawing?,
-    })
+    drawing.map(|drawing| Part { title, drawing })
 }
 
-/// The same for both directions.
-fn family(id: &str) -> String {
-    id.replace("decrypt", "encrypt")
-}
-
-/// From the least to the greatest figure, also of others.
-fn range(family: &[&Experiment], published: &[Published]) -> (f64, f64) {
-    let ends = family.iter().flat_map(|one| {
-        let points = one.series.iter().flat_map(|series| &series.points);
-        let measured = points.filter_map(|point| point.estimate(one.unit));
-        let figures = comparable(one, &of_experiment(published, &one.id));
-        let of_others = marks(one, &figures).into_iter();
-        let measured = measured.flat_map(|found| [found.low, found.high]);
-        measured.chain(of_others.map(|(_, mark)| mark.value))
+fn as_lines(experiment: &Experiment, family: &[Mark], mut others: Vec<Mark>) -> Option<Markup> {
+    others.sort_by_key(|mark| mark.x);
+    let ends = family.iter().map(|mark| mark.interval);
+    let range = ends.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), end| {
+        (low.min(end.0), high.max(end.1))
     });
-    ends.fold((f64::INFINITY, 0.0), |(low, high), end| {
-        (low.min(end), high.max(end))
-    })
-}
-
-fn as_lines(
-    experiment: &Experiment,
-    published: &[&Published],
-    range: (f64, f64),
-) -> Option<Markup> {
-    let spot = |series: &Series, point: &Point| {
-        Some(Spot {
-            x: point.x,
-            estimate: point.estimate(experiment.unit)?,
-            told: told(experiment, series, point)?,
-        })
+    let across = match experiment.axis {
+        Axis::Threads => "threads",
+        Axis::Clients => "clients",
+        _ => "bytes of a call",
     };
-    let all = experiment.series.iter().enumerate();
-    let measured = all.filter(|(_, series)| !series.points.is_empty());
-    let drawn = measured.map(|(index, series)| {
-        let points = series.points.iter();
-        Line {
-            class: shade(&experiment.series, index),
-            name: series.contender.name.clone(),
-            points: points.filter_map(|point| spot(series, point)).collect(),
-        }
-    });
-    let (across, bare): (&str, fn(u64) -> String) = match experiment.axis {
-        Axis::Threads => ("threads", |x| x.to_string()),
-        Axis::Clients => ("clients", |x| x.to_string()),
-        _ => ("bytes of a call", |x| place(Axis::BlockBytes, x)),
+    let named = |x: u64| match experiment.axis {
+        Axis::Threads | Axis::Clients => x.to_string(),
+        _ => place(Axis::BlockBytes, x),
     };
-    let places = experiment.places().into_iter();
     let frame = Frame {
         title: &experiment.title,
         unit: experiment.unit.name(),
         across,
         range,
-        places: places.map(|x| (x, bare(x))).collect(),
+        places: experiment
+            .places()
+            .into_iter()
+            .map(|x| (x, named(x)))
+            .collect(),
     };
-    let marks = marks(experiment, published).into_iter();
-    let marks: Vec<Mark> = marks.map(|(_, mark)| mark).collect();
-    lines(&frame, &drawn.collect::<Vec<_>>(), &marks)
+    lines(&frame, &measured(experiment), &others)
 }
 
 /// A figure, in words.
-pub(super) fn told(experiment: &Experiment, series: &Series, point: &Point) -> Option<String> {
+fn told(experiment: &Experiment, series: &Series, point: &Point) -> Option<String> {
     let found = point.estimate(experiment.unit)?;
     let (who, unit) = (&series.contender, experiment.unit.name());
     let at = place(experiment.axis, point.x);
@@ -180,54 +157,64 @@ pub(super) fn told(experiment: &Experiment, series: &Series, point: &Point) -> O
     Some(told)
 }
 
-/// Figures of others that have a place among lines. Those that were measured are named by letters,
-/// which the list below the plot explains.
-pub(super) fn marks<'a>(
+/// All figures that were measured, those of a contender together.
+fn measured(experiment: &Experiment) -> Vec<Mark> {
+    let of_threads = form(experiment) == Form::BarsOfThreads;
+    let mark = |index: usize, series: &Series, point: &Point| {
+        let found = point.estimate(experiment.unit)?;
+        let told = told(experiment, series, point)?;
+        let mut mark = mark(experiment, index, point.x, found.median, told);
+        mark.interval = (found.low, found.high);
+        if let Some(one) = series.at(1).filter(|_| of_threads) {
+            let times = found.median / one.estimate(experiment.unit)?.median;
+            mark.note += &format!(" · × {times:.2}");
+        }
+        Some(mark)
+    };
+    let all = experiment.series.iter().enumerate();
+    let marks = all.flat_map(|(index, series)| {
+        let points = series.points.iter();
+        points.filter_map(move |point| mark(index, series, point))
+    });
+    marks.collect()
+}
+
+/// Figures of others that have a place in its drawing. Those among lines that were measured are
+/// named by letters, which the list below the plot explains.
+pub(super) fn of_others<'a>(
     experiment: &Experiment,
     published: &[&'a Published],
 ) -> Vec<(&'a Published, Mark)> {
-    if form(experiment) != Form::Lines {
-        return Vec::new();
-    }
+    let (form, places) = (form(experiment), experiment.places());
     let mut letters = 'a'..='z';
-    let mark = |&figure: &&'a Published| {
-        let (x, value) = (figure.x?, figure.megabytes()?);
+    let mark = |figure: &'a Published| {
+        let (value, label) = (figure.megabytes()?, figure.label());
+        let (x, name) = match form {
+            Form::Lines if figure.required => (figure.x?, format!("required {value}")),
+            Form::Lines => (figure.x?, letters.next().map_or(label, String::from)),
+            Form::BarsByPlace => (figure.x.filter(|x| places.contains(x))?, label),
+            Form::Bars | Form::BarsOfThreads => (places.last().copied().unwrap_or(0), label),
+        };
+        let class = if figure.required {
+            "required"
+        } else {
+            "published"
+        };
         let mark = Mark {
+            class: class.to_owned(),
+            name,
+            note: figure.origin(),
             x,
             value,
-            label: if figure.required {
-                format!("required {value}")
-            } else {
-                letters.next().map_or(String::new(), String::from)
-            },
-            title: figure.line(),
-            required: figure.required,
+            interval: (value, value),
+            told: figure.line(),
         };
         Some((figure, mark))
     };
-    published.iter().filter_map(mark).collect()
-}
-
-/// A bar for each contender that was measured, at one place of the axis, the best first.
-fn rows(experiment: &Experiment, x: u64) -> Vec<Bar> {
-    let row = |index: usize, series: &Series| {
-        let point = series.at(x)?;
-        let found = point.estimate(experiment.unit)?;
-        let mut bar = bar(
-            experiment,
-            index,
-            found.median,
-            told(experiment, series, point)?,
-        );
-        bar.interval = (found.low < found.high).then_some((found.low, found.high));
-        if form(experiment) == Form::BarsOfThreads
-            && let Some(one) = series.at(1).and_then(|one| one.estimate(experiment.unit))
-        {
-            bar.note += &format!(" · × {:.2}", found.median / one.median);
-        }
-        Some(bar)
-    };
-    sorted(experiment, row, experiment.unit.less_is_better())
+    comparable(experiment, published)
+        .into_iter()
+        .filter_map(mark)
+        .collect()
 }
 
 /// A bar for each contender whose system calls were observed, at one place of the axis.
@@ -237,54 +224,40 @@ fn counted(
     what: &str,
     count: fn(&Observed) -> f64,
 ) -> Option<Part> {
-    let row = |index: usize, series: &Series| {
+    let row = |(index, series): (usize, &Series)| {
         let value = count(series.at(x)?.observed.as_ref()?);
         let told = format!("{}: {} {what}", series.contender.name, figure(value));
-        Some(bar(experiment, index, value, told))
+        Some(mark(experiment, index, x, value, told))
     };
-    let rows = sorted(experiment, row, true);
+    let mut rows: Vec<Mark> = experiment
+        .series
+        .iter()
+        .enumerate()
+        .filter_map(row)
+        .collect();
+    best_first(&mut rows, true);
+    let longest = rows.iter().map(|row| row.value).fold(0.0, f64::max);
     let title = format!("{}: {what}", place(experiment.axis, x));
-    let drawing = bars(&title, &rows, longest(&rows));
+    let drawing = bars(&title, &rows, longest);
     part(title, drawing)
 }
 
-fn bar(experiment: &Experiment, index: usize, value: f64, told: String) -> Bar {
+fn mark(experiment: &Experiment, index: usize, x: u64, value: f64, told: String) -> Mark {
     let contender = &experiment.series[index].contender;
-    Bar {
+    Mark {
         class: shade(&experiment.series, index),
         name: contender.name.clone(),
         note: contender.placement.word().to_owned(),
+        x,
         value,
-        interval: None,
+        interval: (value, value),
         told,
     }
 }
 
-fn sorted(
-    experiment: &Experiment,
-    row: impl Fn(usize, &Series) -> Option<Bar>,
-    less_is_better: bool,
-) -> Vec<Bar> {
-    let all = experiment.series.iter().enumerate();
-    let mut rows: Vec<Bar> = all.filter_map(|(index, one)| row(index, one)).collect();
+fn best_first(rows: &mut [Mark], less_is_better: bool) {
     rows.sort_by(|a, b| b.value.total_cmp(&a.value));
     if less_is_better {
         rows.reverse();
     }
-    rows
-}
-
-/// Of others: all where there is one drawing, else those of its place.
-fn row_of_others(figure: &Published, x: u64, drawn: usize) -> Option<Bar> {
-    let value = figure.megabytes()?;
-    let here = drawn == 1 || figure.x == Some(x);
-    let class = ["published", "required"][usize::from(figure.required)];
-    here.then(|| Bar {
-        class: class.to_owned(),
-        name: figure.label(),
-        note: figure.origin(),
-        value,
-        interval: None,
-        told: figure.line(),
-    })
 }

@@ -1,12 +1,14 @@
 //! A ladder of kernels: one waterfall, whose columns are the ways that were measured under all of
 //! them.
 
+use std::iter::once;
+
 use maud::{Markup, html};
 
 use crate::record::Experiment;
 use crate::record::published::{Published, of_experiment};
 use crate::record::shares::{self, Ladder, Step};
-use crate::report::plot::shade;
+use crate::report::plot::{bar, shade, value};
 use crate::report::table::figure;
 
 /// The waterfall of a group; None where its experiments are no ladders of the same steps.
@@ -14,11 +16,19 @@ pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<
     let ladders = all.iter().map(|one| Some((*one, shares::ladder(one)?)));
     let ladders: Vec<(&Experiment, Ladder)> = ladders.collect::<Option<_>>()?;
     let (first, steps) = (ladders.first()?.0, &ladders.first()?.1.steps);
-    let same = |ladder: &Ladder| ladder.steps.len() == steps.len();
-    if !ladders.iter().all(|(_, ladder)| same(ladder)) {
+    if ladders
+        .iter()
+        .any(|(_, ladder)| ladder.steps.len() != steps.len())
+    {
         return None;
     }
     let begin = first.series.first().map_or("", |one| &one.contender.name);
+    let between = steps.iter().map(|step| step.name.as_str());
+    let names = once(begin).chain(between).chain(once("all steps"));
+    let columns: Vec<Vec<Markup>> = ladders
+        .iter()
+        .map(|(one, ladder)| column(one, ladder))
+        .collect();
     Some(html! {
         figure.wide {
             figcaption {
@@ -30,23 +40,15 @@ pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<
                     thead {
                         tr {
                             th scope="col" { "kernel" }
-                            @for (one, _) in &ladders { th scope="col" { (one.title) } }
+                            @for one in all { th scope="col" { (one.title) } }
                         }
                     }
                     tbody {
-                        tr {
-                            th scope="row" { (begin) }
-                            @for (one, ladder) in &ladders { (whole(one, ladder, 0)) }
-                        }
-                        @for (row, step) in steps.iter().enumerate() {
+                        @for (row, name) in names.enumerate() {
                             tr {
-                                th scope="row" { (step.name) }
-                                @for (one, ladder) in &ladders { (cell(one, ladder, row)) }
+                                th scope="row" { (name) }
+                                @for column in &columns { td { (column[row]) } }
                             }
-                        }
-                        tr {
-                            th scope="row" { "all steps" }
-                            @for (one, ladder) in &ladders { (whole(one, ladder, steps.len())) }
                         }
                     }
                 }
@@ -59,33 +61,42 @@ pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<
     })
 }
 
-/// The cost under the first kernel, or under the last.
-fn whole(experiment: &Experiment, ladder: &Ladder, row: usize) -> Markup {
-    let last = ladder.steps.last().map_or(ladder.first, |last| last.cost);
-    let (cost, row) = if row == 0 {
-        (ladder.first, 0)
-    } else {
-        (last, row + 1)
+/// What the first kernel costs, what each step changes, and what the last one costs.
+fn column(experiment: &Experiment, ladder: &Ladder) -> Vec<Markup> {
+    let mut costs = ladder.steps.iter().map(|step| step.cost);
+    let most = costs.clone().fold(ladder.first, f64::max);
+    let cell = |row: usize, from: f64, to: f64, shown: &str, told: &str| {
+        let drawn = html! { (bar((from / most, to / most), None)) b { (shown) } };
+        let told = format!("{}{told}", experiment.title);
+        value(&shade(&experiment.series, 0), &told, row, None, &drawn)
     };
-    let told = format!("{}: {}", experiment.title, figure(cost));
-    let place = (0.0, cost / scale(ladder));
-    drawn(experiment, row, place, &figure(cost), &told)
-}
-
-fn cell(experiment: &Experiment, ladder: &Ladder, row: usize) -> Markup {
-    let step = &ladder.steps[row];
-    let before = step.cost + step.saved;
-    let (from, to) = (step.cost.min(before), step.cost.max(before));
-    let share = shares::percent(step.share);
-    let cost = figure(step.cost);
-    let told = format!(
-        "{}, {}: {cost} after it, {} saved, {share} of the whole",
-        experiment.title,
-        step.name,
-        shares::saved(step)
-    );
-    let place = (from / scale(ladder), (to - from) / scale(ladder));
-    drawn(experiment, row + 1, place, &change(step), &told)
+    let whole = |row, cost| {
+        let shown = figure(cost);
+        cell(row, 0.0, cost, &shown, &format!(": {shown}"))
+    };
+    let step = |(row, step): (usize, &Step)| {
+        let (cost, before) = (step.cost, step.cost + step.saved);
+        let (saved, share) = (shares::saved(step), shares::percent(step.share));
+        let shown = figure(cost);
+        let told = format!(
+            ", {}: {shown} after it, {saved} saved, {share} of the whole",
+            step.name
+        );
+        cell(
+            row + 1,
+            cost.min(before),
+            cost.max(before),
+            &change(step),
+            &told,
+        )
+    };
+    let first = once(whole(0, ladder.first));
+    let last = costs.next_back().unwrap_or(ladder.first);
+    let steps = ladder.steps.iter().enumerate().map(step);
+    first
+        .chain(steps)
+        .chain(once(whole(ladder.steps.len() + 1, last)))
+        .collect()
 }
 
 /// What a step changes, with its sign.
@@ -95,29 +106,4 @@ fn change(step: &Step) -> String {
     }
     let sign = if step.saved > 0.0 { "−" } else { "+" };
     format!("{sign}{}", figure(step.saved.abs()))
-}
-
-/// The greatest cost.
-fn scale(ladder: &Ladder) -> f64 {
-    let costs = ladder.steps.iter().map(|step| step.cost);
-    costs.fold(ladder.first, f64::max)
-}
-
-fn drawn(
-    experiment: &Experiment,
-    row: usize,
-    (from, wide): (f64, f64),
-    figure: &str,
-    told: &str,
-) -> Markup {
-    let place = format!("left:{:.2}%;width:{:.2}%", from * 100.0, wide * 100.0);
-    html! {
-        td {
-            div.v.(shade(&experiment.series, 0)) role="img" aria-label=(told) data-row=(row)
-                tabindex="-1" {
-                span.track { span.fill style=(place) {} }
-                b { (figure) }
-            }
-        }
-    }
 }

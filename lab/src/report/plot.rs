@@ -7,16 +7,35 @@
 
 mod scale;
 
-mod bars;
 mod lines;
 
-pub use bars::{Bar, bars, longest};
-pub use lines::{Frame, Line, Mark, Spot, lines};
+use maud::{Markup, html};
 
 use crate::record::Series;
+use crate::report::table::figure;
+
+pub use lines::{Frame, lines};
 
 /// How many shades of a hue the style sheet has.
 const SHADES: usize = 8;
+
+/// One figure.
+pub struct Mark {
+    /// Its colour; `published` or `required`, where it is one of others.
+    pub class: String,
+    /// Who; among lines, for figures of others: as short as can be.
+    pub name: String,
+    /// Where it encrypts, or who published.
+    pub note: String,
+    /// Where on the axis.
+    pub x: u64,
+    /// How much.
+    pub value: f64,
+    /// Its interval; the same twice where it has none.
+    pub interval: (f64, f64),
+    /// All of it, in words.
+    pub told: String,
+}
 
 /// The classes of a contender among others: the hue of its placement, and its shade.
 pub fn shade(all: &[Series], index: usize) -> String {
@@ -26,7 +45,93 @@ pub fn shade(all: &[Series], index: usize) -> String {
     format!("{} s{}", placement.word(), same.count() % SHADES)
 }
 
+/// What is drawn of a figure: it tells all of it. `row` is where arrows go up and down.
+pub fn value(class: &str, told: &str, row: usize, style: Option<&str>, drawn: &Markup) -> Markup {
+    html! {
+        div.v.(class) role="img" aria-label=(told) data-row=(row) tabindex="-1" style=[style] {
+            (drawn)
+        }
+    }
+}
+
+/// A bar between two shares of its track, and the interval of its end.
+pub fn bar((from, to): (f64, f64), interval: Option<(f64, f64)>) -> Markup {
+    let between =
+        |from: f64, to: f64| format!("left:{};width:{}", percent(from), percent(to - from));
+    html! {
+        span.track {
+            span.fill style=(between(from, to)) {}
+            @if let Some((low, high)) = interval { span.whisker style=(between(low, high)) {} }
+        }
+    }
+}
+
+/// Draws a bar for each figure, in their order, from zero to `longest`. None when there is nothing
+/// to draw.
+pub fn bars(title: &str, rows: &[Mark], longest: f64) -> Option<Markup> {
+    if longest <= 0.0 || rows.is_empty() {
+        return None;
+    }
+    let row = |(index, one): (usize, &Mark)| {
+        let (low, high) = one.interval;
+        let interval = (low < high).then_some((low / longest, high / longest));
+        let drawn = html! {
+            span.name { (one.name) " " small { (one.note) } }
+            (bar((0.0, one.value / longest), interval))
+            b { (figure(one.value)) }
+        };
+        value(&one.class, &one.told, index, None, &drawn)
+    };
+    Some(html! {
+        div.chart.bars role="group" aria-label=(title) tabindex="0" {
+            @for one in rows.iter().enumerate().map(row) { (one) }
+        }
+    })
+}
+
 /// A share of a whole, for a style.
 fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn mark(class: &str, name: &str, x: u64, value: f64) -> Mark {
+        let told = format!("{name} told of {value}");
+        let (name, note) = (name.to_owned(), "user".to_owned());
+        let interval = match class {
+            "published" | "required" => (value, value),
+            _ => (value * 0.9, value * 1.1),
+        };
+        Mark {
+            class: class.to_owned(),
+            name,
+            note,
+            x,
+            value,
+            interval,
+            told,
+        }
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_figures() {
+        let rows = [
+            mark("user s0", "a", 0, 100.0),
+            mark("required", "b", 0, 55.0),
+        ];
+        let drawn = bars("t", &rows, 110.0).unwrap().into_string();
+        for part in [
+            "left:0.00%;width:90.91%",
+            "width:50.00%",
+            "left:81.82%;width:18.18%",
+        ] {
+            assert!(drawn.contains(part), "{part}: {drawn}");
+        }
+        assert_eq!(drawn.matches("whisker").count(), 1, "{drawn}");
+        assert!(drawn.contains("class=\"v required\"") && drawn.contains("b told of 55"));
+        assert!(bars("t", &[], 1.0).is_none() && bars("t", &rows, 0.0).is_none());
+    }
 }

@@ -3,10 +3,9 @@
 
 use maud::{Markup, html};
 
-use crate::report::plot::percent;
 use crate::report::plot::scale::{Scale, spread};
+use crate::report::plot::{Mark, percent, value};
 use crate::report::table::figure;
-use coffer_measure::statistics::Estimate;
 
 /// The least height, and the height of a row of a line's name, in pixels.
 const HEIGHT: f64 = 250.0;
@@ -32,50 +31,25 @@ pub struct Frame<'a> {
     pub places: Vec<(u64, String)>,
 }
 
-/// One contender.
-pub struct Line {
-    /// Its colour.
-    pub class: String,
-    /// Who.
-    pub name: String,
-    /// Its points.
-    pub points: Vec<Spot>,
-}
-
-/// One figure.
-pub struct Spot {
-    /// Where on the axis.
-    pub x: u64,
-    /// How much.
-    pub estimate: Estimate,
-    /// All of it, in words.
-    pub told: String,
-}
-
-/// A figure of others: a hollow diamond where it was measured, a dash where it was required.
-pub struct Mark {
-    /// Where on the axis.
-    pub x: u64,
-    /// How much.
-    pub value: f64,
-    /// What stands beside it: as short as can be.
-    pub label: String,
-    /// All of it, in words.
-    pub title: String,
-    /// Required, not measured.
-    pub required: bool,
-}
-
-/// Draws them. None when there is nothing to draw.
-pub fn lines(frame: &Frame<'_>, drawn: &[Line], marks: &[Mark]) -> Option<Markup> {
+/// Draws a line through the figures of each contender, which stand together; and those of others: a
+/// hollow diamond where it was measured, a dash where it was required. None when there is nothing
+/// to draw.
+pub fn lines(frame: &Frame<'_>, measured: &[Mark], others: &[Mark]) -> Option<Markup> {
     let (low, high) = frame.range;
-    let x = places(frame, marks)?;
-    if drawn.is_empty() || low <= 0.0 || !high.is_finite() {
+    let places = frame.places.iter().map(|(x, _)| *x);
+    // The horizontal axis reaches to figures of others, too.
+    let all = || places.clone().chain(others.iter().map(|mark| mark.x));
+    let (x, y) = (
+        Scale::around(all().min()? as f64, all().max()? as f64),
+        Scale::around(low, high),
+    );
+    if measured.is_empty() || low <= 0.0 || !high.is_finite() {
         return None;
     }
-    let y = Scale::around(low, high);
-    let height = HEIGHT.max(drawn.iter().map(height_of_name).sum::<f64>() + NAME);
+    let drawn: Vec<&[Mark]> = measured.chunk_by(|a, b| a.name == b.name).collect();
+    let height = HEIGHT.max(drawn.iter().map(|line| height_of_name(line)).sum::<f64>() + NAME);
     let down = |value: f64| ((1.0 - y.at(value)) * height).round();
+    let left = |place: u64| format!("left:{}", percent(x.at(place as f64)));
     Some(html! {
         p.axis { (frame.unit) }
         div.chart.lines role="group" aria-label=(frame.title) tabindex="0" {
@@ -83,26 +57,24 @@ pub fn lines(frame: &Frame<'_>, drawn: &[Line], marks: &[Mark]) -> Option<Markup
                 @for tick in y.ticks(9) {
                     span.grid style=(format!("top:{}px", down(tick))) { (round_figure(tick)) }
                 }
-                (strokes(drawn, x, y))
-                @for (row, line) in drawn.iter().enumerate() {
-                    @for spot in &line.points { (point(row, line, spot, x, down)) }
+                svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" {
+                    @for line in &drawn { polyline class=(line[0].class) points=(path(line, x, y)) {} }
                 }
-                (figures_of_others(marks, x, down, height, drawn.len()))
+                @for (row, line) in drawn.iter().enumerate() {
+                    @for mark in *line { (point(row, mark, &left(mark.x), down)) }
+                }
+                @for here in others.chunk_by(|a, b| a.x == b.x) {
+                    @let before = x.at(here[0].x as f64) > 0.5;
+                    (figures_of_others(here, drawn.len(), before, &left(here[0].x), (down, height)))
+                }
                 @for (at, name) in named(frame, x) {
                     span.place style=(format!("left:{}", percent(at))) { (name) }
                 }
                 span.axis.across { (frame.across) " · both axes logarithmic" }
             }
-            (names(drawn, down, height))
+            (names(&drawn, down, height))
         }
     })
-}
-
-/// The horizontal axis: it reaches to figures of others, too.
-fn places(frame: &Frame<'_>, marks: &[Mark]) -> Option<Scale> {
-    let measured = frame.places.iter().map(|(x, _)| *x);
-    let all = || measured.clone().chain(marks.iter().map(|mark| mark.x));
-    Some(Scale::around(all().min()? as f64, all().max()? as f64))
 }
 
 /// The places that have room for their names, the last one first.
@@ -118,82 +90,59 @@ fn named<'a>(frame: &'a Frame<'_>, x: Scale) -> Vec<(f64, &'a str)> {
     named
 }
 
-fn strokes(drawn: &[Line], x: Scale, y: Scale) -> Markup {
-    let path = |line: &Line| {
-        let at = |spot: &Spot| {
-            let across = x.at(spot.x as f64) * 100.0;
-            let down = (1.0 - y.at(spot.estimate.median)) * 100.0;
-            format!("{across:.2},{down:.2}")
-        };
-        line.points.iter().map(at).collect::<Vec<_>>().join(" ")
+fn path(line: &[Mark], x: Scale, y: Scale) -> String {
+    let at = |mark: &Mark| {
+        let (across, up) = (x.at(mark.x as f64), y.at(mark.value));
+        format!("{:.2},{:.2}", across * 100.0, (1.0 - up) * 100.0)
     };
+    line.iter().map(at).collect::<Vec<_>>().join(" ")
+}
+
+fn point(row: usize, mark: &Mark, left: &str, down: impl Fn(f64) -> f64) -> Markup {
+    let (low, high) = mark.interval;
+    let (top, bottom) = (down(high), down(low));
+    let whisker = format!("{left};top:{top}px;height:{}px", bottom - top);
+    let dot = format!("{left};top:{}px", down(mark.value));
     html! {
-        svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" {
-            @for line in drawn { polyline class=(line.class) points=(path(line)) {} }
+        @if bottom > top { span.whisker.(mark.class) style=(whisker) {} }
+        (value(&format!("dot {}", mark.class), &mark.told, row, Some(&dot), &html! {}))
+    }
+}
+
+/// Those at one place, whose names make room for each other.
+fn figures_of_others(
+    here: &[Mark],
+    row: usize,
+    before: bool,
+    left: &str,
+    (down, height): (impl Fn(f64) -> f64, f64),
+) -> Markup {
+    let labels = here.iter().map(|one| (down(one.value), NAME));
+    let tops = spread(&labels.collect::<Vec<_>>(), height);
+    html! {
+        @for (mark, top) in here.iter().zip(tops) {
+            @let at = format!("{left};top:{}px", down(mark.value));
+            (value(&format!("mark {}", mark.class), &mark.told, row, Some(&at), &html! {}))
+            span.key.before[before] style=(format!("{left};top:{top}px")) { (mark.name) }
         }
     }
 }
 
-fn point(row: usize, line: &Line, spot: &Spot, x: Scale, down: impl Fn(f64) -> f64) -> Markup {
-    let left = percent(x.at(spot.x as f64));
-    let (top, bottom) = (down(spot.estimate.high), down(spot.estimate.low));
-    let whisker = format!("left:{left};top:{top}px;height:{}px", bottom - top);
-    let dot = format!("left:{left};top:{}px", down(spot.estimate.median));
-    html! {
-        @if bottom > top { span.whisker.(line.class) style=(whisker) {} }
-        span.v.dot.(line.class) style=(dot) role="img" aria-label=(spot.told) data-row=(row)
-            tabindex="-1" {}
-    }
-}
-
-fn height_of_name(line: &Line) -> f64 {
-    line.name.chars().count().div_ceil(LETTERS) as f64 * NAME
+fn height_of_name(line: &[Mark]) -> f64 {
+    line[0].name.chars().count().div_ceil(LETTERS) as f64 * NAME
 }
 
 /// The names of lines, at the heights of their ends.
-fn names(drawn: &[Line], down: impl Fn(f64) -> f64, height: f64) -> Markup {
-    let end = |line: &Line| {
-        let last = line.points.last().map_or(1.0, |spot| spot.estimate.median);
-        down(last) - height_of_name(line) / 2.0
-    };
-    let wanted: Vec<f64> = drawn.iter().map(end).collect();
-    let heights: Vec<f64> = drawn.iter().map(height_of_name).collect();
-    let tops = spread(&wanted, &heights, height);
+fn names(drawn: &[&[Mark]], down: impl Fn(f64) -> f64, height: f64) -> Markup {
+    let end = |line: &&[Mark]| (down(line[line.len() - 1].value), height_of_name(line));
+    let tops = spread(&drawn.iter().map(end).collect::<Vec<_>>(), height);
     html! {
         ul.names {
             @for (line, top) in drawn.iter().zip(tops) {
-                li class=(line.class) style=(format!("top:{top}px")) {
+                li class=(line[0].class) style=(format!("top:{top}px")) {
                     // Its stroke, where it does not stand at its end.
                     svg aria-hidden="true" { line x2="100%" y1="5" y2="5" {} }
-                    (line.name)
-                }
-            }
-        }
-    }
-}
-
-fn figures_of_others(
-    marks: &[Mark],
-    x: Scale,
-    down: impl Fn(f64) -> f64,
-    height: f64,
-    rows: usize,
-) -> Markup {
-    let mut places: Vec<u64> = marks.iter().map(|mark| mark.x).collect();
-    places.sort_unstable();
-    places.dedup();
-    html! {
-        @for place in places {
-            @let here: Vec<&Mark> = marks.iter().filter(|mark| mark.x == place).collect();
-            @let wanted: Vec<f64> = here.iter().map(|one| down(one.value) - NAME / 2.0).collect();
-            @let at = x.at(place as f64);
-            @for (mark, top) in here.iter().zip(spread(&wanted, &vec![NAME; here.len()], height)) {
-                @let left = percent(at);
-                @let sign = if mark.required { "required" } else { "published" };
-                span.v.mark.(sign) role="img" aria-label=(mark.title) data-row=(rows) tabindex="-1"
-                    style=(format!("left:{left};top:{}px", down(mark.value))) {}
-                span.key.before[at > 0.5] style=(format!("left:{left};top:{top}px")) {
-                    (mark.label)
+                    (line[0].name)
                 }
             }
         }
@@ -205,41 +154,15 @@ fn round_figure(value: f64) -> String {
         return value.to_string();
     }
     let told = figure(value);
-    let told = told.trim_end_matches(".00").trim_end_matches(".0");
-    told.to_owned()
+    told.trim_end_matches(".00")
+        .trim_end_matches(".0")
+        .to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn line(name: &str, points: &[(u64, f64)]) -> Line {
-        let point = |&(x, median): &(u64, f64)| Spot {
-            x,
-            estimate: Estimate {
-                median,
-                low: median * 0.9,
-                high: median * 1.1,
-                confidence: 0.96,
-            },
-            told: format!("{name} told at {x}"),
-        };
-        Line {
-            class: "kernel s1".to_owned(),
-            name: name.to_owned(),
-            points: points.iter().map(point).collect(),
-        }
-    }
-
-    fn mark(x: u64, value: f64, label: &str) -> Mark {
-        Mark {
-            x,
-            value,
-            label: label.into(),
-            title: format!("title of {label}"),
-            required: label.starts_with("required"),
-        }
-    }
+    use crate::report::plot::tests::mark;
 
     fn frame(places: &[u64]) -> Frame<'static> {
         Frame {
@@ -253,27 +176,42 @@ mod tests {
 
     #[test]
     fn what_was_measured_is_drawn_and_told() {
-        let all = [line("one", &[(16, 10.0), (1024, 300.0)])];
-        let drawn = lines(&frame(&[16, 1024]), &all, &[mark(1024, 50.0, "a")]);
+        let all = [(16, 10.0), (1024, 300.0)].map(|(x, value)| mark("kernel s1", "one", x, value));
+        let drawn = lines(
+            &frame(&[16, 1024]),
+            &all,
+            &[mark("published", "a", 1024, 50.0)],
+        );
         let drawn = drawn.unwrap().into_string();
         assert!(drawn.contains("aria-label=\"&lt;t&gt;\"") && drawn.contains("1024 bytes"));
         assert_eq!(drawn.matches("class=\"v dot kernel s1\"").count(), 2);
-        assert!(drawn.contains("one told at 16") && drawn.contains("</svg>one</li>"));
+        assert_eq!(drawn.matches("<polyline").count(), 1);
+        assert!(drawn.contains("one told of 10") && drawn.contains("</svg>one</li>"));
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"));
         assert!(lines(&frame(&[]), &[], &[]).is_none());
     }
 
     #[test]
     fn every_figure_of_others_is_drawn_and_named() {
-        let all = [line("one", &[(1, 100.0), (2, 200.0)])];
-        let marks = [(1, 80.0, "a"), (4, 240.0, "b"), (2, 40.0, "required 40")];
-        let marks = marks.map(|(x, value, label)| mark(x, value, label));
-        let drawn = lines(&frame(&[1, 2]), &all, &marks).unwrap().into_string();
+        let all = [(1, 100.0), (2, 200.0)].map(|(x, value)| mark("user s0", "one", x, value));
+        let others = [
+            mark("published", "a", 1, 80.0),
+            mark("published", "b", 4, 240.0),
+            mark("required", "required 40", 2, 40.0),
+        ];
+        let drawn = lines(&frame(&[1, 2]), &all, &others).unwrap().into_string();
         assert_eq!(drawn.matches("class=\"v mark published\"").count(), 2);
         assert_eq!(drawn.matches("class=\"v mark required\"").count(), 1);
-        for name in ["a", "b", "required 40"] {
-            let (title, label) = (format!("\"title of {name}\""), format!(">{name}</span>"));
-            assert!(drawn.contains(&title) && drawn.contains(&label), "{name}");
+        for mark in &others {
+            let (told, label) = (
+                format!("\"{}\"", mark.told),
+                format!(">{}</span>", mark.name),
+            );
+            assert!(
+                drawn.contains(&told) && drawn.contains(&label),
+                "{}",
+                mark.name
+            );
         }
     }
 }

@@ -39,22 +39,24 @@ impl Scale {
     }
 }
 
-/// Moves labels that want to be at `wanted` pixels until each has its height, within `whole`.
-pub(super) fn spread(wanted: &[f64], heights: &[f64], whole: f64) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    let mut places = wanted.to_vec();
+/// The tops of labels, of which each has a middle that it wants and a height: moved until all have
+/// room within `whole` pixels.
+pub(super) fn spread(labels: &[(f64, f64)], whole: f64) -> Vec<f64> {
+    let wanted = labels.iter().map(|(middle, high)| middle - high / 2.0);
+    let mut tops: Vec<f64> = wanted.collect();
+    let mut order: Vec<usize> = (0..tops.len()).collect();
+    order.sort_by(|a, b| tops[*a].total_cmp(&tops[*b]));
     let mut free = 0.0;
     for &one in &order {
-        places[one] = places[one].max(free);
-        free = places[one] + heights[one];
+        tops[one] = tops[one].max(free);
+        free = tops[one] + labels[one].1;
     }
     let mut end = whole;
     for &one in order.iter().rev() {
-        places[one] = places[one].min(end - heights[one]);
-        end = places[one];
+        tops[one] = tops[one].min(end - labels[one].1);
+        end = tops[one];
     }
-    places
+    tops
 }
 
 #[cfg(test)]
@@ -73,9 +75,9 @@ mod tests {
 
     #[test]
     fn labels_make_room_for_each_other() {
-        let among = spread(&[50.0, 52.0, 10.0], &[15.0; 3], 200.0);
-        assert_eq!(among, [50.0, 65.0, 10.0]);
-        let below = spread(&[190.0, 195.0], &[15.0, 30.0], 200.0);
-        assert_eq!(below, [155.0, 170.0]);
+        let among = spread(&[(58.0, 16.0), (60.0, 16.0), (18.0, 16.0)], 200.0);
+        assert_eq!(among, [50.0, 66.0, 10.0]);
+        let below = spread(&[(198.0, 16.0), (210.0, 30.0)], 200.0);
+        assert_eq!(below, [154.0, 170.0]);
     }
 }
