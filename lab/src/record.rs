@@ -126,6 +126,23 @@ pub struct Agreement {
     pub random_count: usize,
 }
 
+impl Agreement {
+    /// In a sentence. One alone has nobody to agree with: it opens what it made.
+    pub fn line(&self) -> String {
+        let (algorithm, vectors, random) = (&self.algorithm, self.vector_count, self.random_count);
+        match self.contenders.len() {
+            0 | 1 => format!(
+                "{algorithm}: one contender, right on {vectors} vectors, and on {random} random \
+                 messages there and back."
+            ),
+            count => format!(
+                "{algorithm}: {count} contenders agree on {vectors} vectors and {random} random \
+                 messages."
+            ),
+        }
+    }
+}
+
 /// What the horizontal axis counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

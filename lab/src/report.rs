@@ -29,7 +29,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use self::advice::advice;
 use self::table::{is_disturbed, warnings};
 use crate::record::published::{Published, SOURCES};
-use crate::record::{Agreement, COMMIT, Experiment, Record};
+use crate::record::{COMMIT, Experiment, Record};
 
 const STYLE: &str = include_str!("report/style.css");
 const SCRIPT: &str = include_str!("report/page.js");
@@ -131,7 +131,8 @@ const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulat
      on a real one: one round of AES by AES-NI counts as much as an addition. The figures are the \
      same in every run, and tell how much work each way makes; where one end waits, time passes \
      without instructions. What a count can’t show: caches and memory (a miss counts nothing), \
-     units that work side by side, how long an instruction takes. Copies by `rep movsb`, which \
+     units that work side by side, how long an instruction takes. “Simulated time” is what that \
+     clock tells, waiting included. Copies by `rep movsb`, which \
      this processor would count once a byte, are switched off.";
 
 fn counts_instructions(record: &Record) -> bool {
@@ -179,7 +180,7 @@ fn method(record: &Record) -> Markup {
                 li {
                     "First the bytes, then the speed: contenders were held against published "
                     "vectors and against each other."
-                    @for one in &record.agreements { br; span.quiet { (agreement(one)) } }
+                    @for one in &record.agreements { br; span.quiet { (one.line()) } }
                 }
                 li {
                     "Rounds are interleaved, after one that warms up and is not counted. Points "
@@ -198,16 +199,6 @@ fn method(record: &Record) -> Markup {
             }
         }
     }
-}
-
-fn agreement(one: &Agreement) -> String {
-    format!(
-        "{}: {} contenders agree on {} vectors and {} random messages.",
-        one.algorithm,
-        one.contenders.len(),
-        one.vector_count,
-        one.random_count
-    )
 }
 
 fn sources() -> Markup {

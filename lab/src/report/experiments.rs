@@ -152,6 +152,7 @@ fn absentees(experiment: &Experiment) -> Markup {
 fn figures(experiment: &Experiment) -> Markup {
     let mut points = experiment.series.iter().flat_map(|series| &series.points);
     let timed = points.clone().any(|point| point.latency().is_some());
+    let observed = points.clone().any(|point| point.observed.is_some());
     let counted = points.any(|point| point.switches_of_a_transfer().is_some());
     let at = (experiment.axis != Axis::Single).then_some("at");
     let mut heads: Vec<&str> = ["contender"].into_iter().chain(at).collect();
@@ -163,8 +164,9 @@ fn figures(experiment: &Experiment) -> Markup {
             .into_iter()
             .flatten(),
     );
-    let counts = ["switches", "calls", "copied", "in kernel"];
-    heads.extend(counted.then_some(counts).into_iter().flatten());
+    heads.extend(counted.then_some("switches"));
+    let calls = ["calls", "copied", "in kernel"];
+    heads.extend(observed.then_some(calls).into_iter().flatten());
     html! {
         table {
             caption { (experiment.title) ", " (experiment.unit.name()) }

@@ -40,13 +40,7 @@ pub fn terminal(record: &Record, published: &[Published]) -> String {
         text += &format!("{}: {counted} instructions a {unit}{strange}\n", one.work);
     }
     for agreement in &record.agreements {
-        text += &format!(
-            "{}: {} contenders agree on {} vectors and {} random messages\n",
-            agreement.algorithm,
-            agreement.contenders.len(),
-            agreement.vector_count,
-            agreement.random_count
-        );
+        text += &format!("{}\n", agreement.line());
     }
     for experiment in &record.experiments {
         text += &format!(

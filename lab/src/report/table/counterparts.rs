@@ -54,6 +54,12 @@ impl Counterpart {
                 self.published
             )];
         }
+        // A count of instructions is no speed.
+        let (more, less) = if experiment.unit.counts_instructions() {
+            ("more bytes an instruction", "fewer bytes an instruction")
+        } else {
+            ("faster", "slower")
+        };
         let sentence = |point: &Point| {
             let other = theirs.at(point.x)?;
             let compared = point.compared(other, experiment.unit)?;
@@ -64,8 +70,8 @@ impl Counterpart {
             let found = match compared.finding {
                 Finding::Same => "no difference".to_owned(),
                 Finding::CannotTell => "can’t tell".to_owned(),
-                Finding::More => format!("{} faster", percent(ratio.median)),
-                Finding::Less => format!("{} slower", percent(ratio.median)),
+                Finding::More => format!("{} {more}", percent(ratio.median)),
+                Finding::Less => format!("{} {less}", percent(ratio.median)),
             };
             let interval = if ratio.low < ratio.high {
                 format!(" (ratio {:.2}–{:.2})", ratio.low, ratio.high)
@@ -126,6 +132,13 @@ mod tests {
         assert!(faster[0].contains("about 27 % faster"), "{faster:?}");
         let slower = told(&experiment(series(name, &[80.0; 6])));
         assert!(slower[0].contains("20 % slower"), "{slower:?}");
+        let mut counted = experiment(series(name, &[80.0; 6]));
+        counted.unit = Unit::BytesPerThousandInstructions;
+        let counted = told(&counted);
+        assert!(
+            counted[0].contains("20 % fewer bytes an instruction"),
+            "{counted:?}"
+        );
         let mut absent = series(name, &[1.0]);
         absent.contender.availability = Availability::cannot("no AF_ALG", "a kernel");
         let absent = told(&experiment(absent));
