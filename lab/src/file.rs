@@ -180,7 +180,8 @@ fn plan<'a>(
         title: format!("{}: {blocks} MB in blocks of 1 MB", work.title(in_memory)),
         axis: Axis::Single,
         how: format!(
-            "{} CPU seconds are those of the whole machine, kernel threads included.",
+            "{} CPU seconds are those of the whole machine: of this program, of programs that \
+             serve the file system (FUSE), and of kernel threads.",
             work.how(in_memory)
         ),
         contenders: entries
@@ -235,6 +236,48 @@ mod tests {
         assert!(needed >= count * stored, "{needed} for {count}");
         assert!(needed <= count * (4 * stored + (256 << 20)), "{needed}");
         assert_eq!(needs(&[], 1_000), 0);
+    }
+
+    /// What kernel threads have spent by their own accounts (proc(5)).
+    fn kernel_thread_seconds() -> f64 {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let ticks = all.filter_map(|entry| {
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+            // Their parent is kthreadd.
+            let spent = |at: usize| fields[at].parse::<f64>().ok();
+            (fields[1] == "2").then(|| Some(spent(11)? + spent(12)?))?
+        });
+        ticks.sum::<f64>() / 100.0
+    }
+
+    /// fscrypt decrypts in threads of the kernel: whose time that is must not depend on who reads.
+    #[test]
+    fn what_kernel_threads_spend_counts() {
+        let entries = entries();
+        let fscrypt = entries.iter().find(|one| one.contender.name == "fscrypt");
+        let fscrypt = fscrypt.unwrap();
+        if !fscrypt.contender.availability.runs() {
+            eprintln!("not tested: {:?}", fscrypt.contender.availability);
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("lab-threads-{}", std::process::id()));
+        let mut store = open(fscrypt, &folder, 24).unwrap();
+        let settings = store.settings().join("; ");
+        store.write(&mut Content::new(24)).unwrap();
+        let before = kernel_thread_seconds();
+        let counted = measure(Work::ReadCold, store.as_mut(), 24)
+            .unwrap()
+            .cpu_seconds;
+        let spent = kernel_thread_seconds() - before;
+        drop(store);
+        std::fs::remove_dir_all(&folder).unwrap();
+        // Both come in ticks of 10 ms.
+        assert!(
+            counted >= 0.8 * spent - 0.05,
+            "{counted} s, and threads alone {spent} s"
+        );
+        assert!(settings.contains("first choice for xts(aes)"), "{settings}");
     }
 
     #[test]

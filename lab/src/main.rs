@@ -13,7 +13,7 @@ use coffer_lab::cipher::kernel_module;
 use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
 use coffer_lab::host::leftovers;
-use coffer_lab::host::machine::Conditions;
+use coffer_lab::host::machine::{Conditions, Machine};
 use coffer_lab::host::undo;
 use coffer_lab::measuring::calibration::calibrate;
 use coffer_lab::measuring::rounds::Effort;
@@ -272,6 +272,8 @@ fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
         record.agreements.extend(agreed);
         record.experiments.extend(measured);
         record.after = Conditions::look();
+        // Some drivers are listed only when something has asked for them.
+        record.machine = Machine::look();
         // An interruption leaves what was measured by then.
         write_json(&record, json)?;
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Result};
 use crate::file::store::{READ_BYTES, Store, evict, files_below};
+use crate::host::kernel_crypto::{Driver, drivers, first_choice};
 use crate::host::undo::Foundation;
 use crate::measuring::content::{Content, Sink};
 
@@ -15,6 +16,8 @@ pub(super) struct FolderStore {
     /// Where the bytes lie below the mount point: a file or a folder.
     below: PathBuf,
     settings: Vec<String>,
+    /// The algorithm by which the kernel encrypts it, as `/proc/crypto` calls it.
+    algorithm: Option<&'static str>,
     _foundation: Foundation,
 }
 
@@ -25,6 +28,7 @@ impl FolderStore {
             file: folder.join("file"),
             below: below.to_owned(),
             settings: Vec::new(),
+            algorithm: None,
             _foundation: foundation,
         }
     }
@@ -32,6 +36,12 @@ impl FolderStore {
     /// Tells a setting that was found out when it was made.
     pub(super) fn with_setting(mut self, setting: String) -> Self {
         self.settings.push(setting);
+        self
+    }
+
+    /// Tells by which driver the kernel encrypts; it is listed when something was stored.
+    pub(super) fn encrypted_by(mut self, algorithm: Option<&'static str>) -> Self {
+        self.algorithm = algorithm;
         self
     }
 }
@@ -76,7 +86,18 @@ impl Store for FolderStore {
     }
 
     fn settings(&self) -> Vec<String> {
-        self.settings.clone()
+        let mut settings = self.settings.clone();
+        let drivers = drivers();
+        let driver = self.algorithm.map(|name| first_choice(&drivers, name));
+        if let Some(driver) = driver.flatten() {
+            let Driver {
+                algorithm, driver, ..
+            } = driver;
+            settings.push(format!(
+                "the kernel's first choice for {algorithm}: {driver}"
+            ));
+        }
+        settings
     }
 
     fn at_rest(&self) -> Vec<PathBuf> {

@@ -114,7 +114,10 @@ pub(super) fn open(kind: Kind, folder: &Path, bytes: u64) -> Result<Box<dyn Stor
         encrypt_folder(&mount_point, &inside)?;
     }
     let store = FolderStore::new(&inside, &image, foundation);
-    Ok(Box::new(store.with_setting(setting)))
+    let algorithm = (kind != Kind::Plain).then_some("xts(aes)");
+    Ok(Box::new(
+        store.with_setting(setting).encrypted_by(algorithm),
+    ))
 }
 
 /// Unmounts when it is dropped, if something is mounted then.

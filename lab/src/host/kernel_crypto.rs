@@ -49,6 +49,24 @@ fn parse_driver(block: &str) -> Option<Driver> {
     })
 }
 
+/// The driver that is taken when a program, or the kernel, asks by algorithm.
+pub fn first_choice<'a>(drivers: &'a [Driver], algorithm: &str) -> Option<&'a Driver> {
+    let own = drivers.iter().filter(|one| one.algorithm == algorithm);
+    own.filter(|one| !one.internal)
+        .max_by_key(|one| one.priority)
+}
+
+/// The kernel's first choice for a block of AES, where the processor has instructions for it and no
+/// listed driver uses them: all are in C. None, where one does, or there is nothing to use.
+pub fn aes_in_c<'a>(drivers: &'a [Driver], instructions: &[String]) -> Option<&'a Driver> {
+    const IN_C: [&str; 3] = ["aes-generic", "aes-fixed-time", "aes-lib"];
+    let in_c = |one: &Driver| IN_C.iter().any(|name| one.driver.contains(name));
+    let mut of_aes = drivers.iter().filter(|one| one.algorithm.contains("aes"));
+    let has_instructions = instructions.iter().any(|one| one == "aes");
+    let all = has_instructions && of_aes.all(in_c);
+    first_choice(drivers, "aes").filter(|_| all)
+}
+
 /// The configuration that the running kernel was built with.
 #[derive(Debug, Clone, Default)]
 pub struct Config(Option<String>);
@@ -106,6 +124,30 @@ mod tests {
         assert_eq!(drivers.len(), 1);
         assert_eq!(drivers[0].driver, "ctr-aes-aesni");
         assert_eq!((drivers[0].priority, drivers[0].internal), (400, false));
+    }
+
+    #[test]
+    fn a_kernel_whose_aes_is_all_in_c_is_known() {
+        let driver = |algorithm: &str, driver: &str, priority| Driver {
+            algorithm: algorithm.into(),
+            driver: driver.into(),
+            priority,
+            kind: "cipher".into(),
+            internal: false,
+        };
+        let mut drivers = vec![
+            driver("xts(aes)", "xts(ecb(aes-fixed-time))", 101),
+            driver("aes", "aes-generic", 100),
+            driver("aes", "aes-fixed-time", 101),
+        ];
+        let has = ["aes".to_owned()];
+        assert_eq!(aes_in_c(&drivers, &has).unwrap().driver, "aes-fixed-time");
+        assert_eq!(aes_in_c(&drivers, &[]), None, "nothing that it could use");
+        drivers.push(driver("xts(aes)", "xts-aes-aesni", 401));
+        assert_eq!(aes_in_c(&drivers, &has), None);
+        let first = first_choice(&drivers, "xts(aes)").unwrap();
+        assert_eq!(first.driver, "xts-aes-aesni");
+        assert_eq!(aes_in_c(&[], &has), None);
     }
 
     #[test]

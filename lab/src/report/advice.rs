@@ -5,8 +5,10 @@
 mod jobs;
 
 use crate::contender::{Availability, Placement};
+use crate::host::kernel_crypto::aes_in_c;
+use crate::host::machine::Machine;
 use crate::record::{Experiment, Record};
-use crate::report::advice::jobs::{Evidence, JOBS, Job};
+use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job};
 use crate::report::table::figure;
 use coffer_measure::comparison::{self, Comparison, Finding};
 use coffer_measure::statistics::{CONFIDENCE, Estimate};
@@ -24,6 +26,8 @@ pub struct Best {
     pub cost: Estimate,
     /// How many times the cheapest that encrypts, which is 1.
     pub times: f64,
+    /// What it takes with encryption and without, where the cost is how many times that is.
+    amounts: Option<(f64, f64)>,
     /// What it costs in each round.
     rounds: Vec<f64>,
 }
@@ -35,6 +39,8 @@ pub struct Row {
     pub resource: Resource,
     /// What its costs are.
     pub unit: String,
+    /// What is told beside them where they are how many times the same without encryption.
+    amount: String,
     /// The best of each placement that ran, the cheapest first; "no encryption" among them.
     pub best: Vec<Best>,
     /// The cheapest that encrypts against the second: how many times the one takes what the other
@@ -81,6 +87,8 @@ pub struct Advice {
     pub rows: Vec<Row>,
     /// Why, in sentences.
     pub reasons: Vec<String>,
+    /// Whether the kernel stands here with an AES in C, beside others that have instructions.
+    pub in_c: bool,
     /// Who ran.
     pub ran: Vec<String>,
     /// Who did not.
@@ -99,7 +107,7 @@ fn for_job(job: &Job, record: &Record) -> Advice {
     match evidence.find_map(|one| Some((*one, one.of(record)?))) {
         Some((evidence, experiments)) => {
             let latency = job.latency.and_then(|one| Some((one, one.of(record)?)));
-            judge(job, (evidence, experiments), latency)
+            judge(job, (evidence, experiments), latency, &record.machine)
         }
         None => Advice {
             job: job.name,
@@ -111,6 +119,7 @@ fn for_job(job: &Job, record: &Record) -> Advice {
                 "Not measured here: this run holds no experiment for it ({}).",
                 job.evidence[0].ids.join(", ")
             )],
+            in_c: false,
             ran: Vec::new(),
             absent: Vec::new(),
             experiment: None,
@@ -121,7 +130,7 @@ fn for_job(job: &Job, record: &Record) -> Advice {
 /// Experiments, and where on their axis to look.
 type Found<'a> = (Evidence, Vec<&'a Experiment>);
 
-fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>) -> Advice {
+fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Machine) -> Advice {
     let (_, experiments) = &found;
     let rows = Resource::ALL.into_iter().filter_map(|resource| {
         let found = match resource {
@@ -134,6 +143,14 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>) -> Advice {
     let (verdict, decided_by) = verdict(&rows);
     let mut reasons: Vec<String> = rows.iter().map(reason).collect();
     reasons.extend(doubt(&rows, decided_by));
+    let caution = rows.get(decided_by).and_then(|row| in_c(row, machine));
+    reasons.extend(caution.map(|driver| {
+        format!(
+            "The processor has instructions for AES, but /proc/crypto lists no driver that uses \
+             them, and {driver} comes first: what this kernel encrypts tells nothing of one that \
+             has such a driver."
+        )
+    }));
     let who = |runs: bool| {
         let of_job =
             move |name: &str| job.only.is_empty() || job.only.iter().any(|(own, _)| *own == name);
@@ -149,6 +166,7 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>) -> Advice {
         decided_by,
         rows,
         reasons,
+        in_c: caution.is_some(),
         ran: who(true).map(|one| one.name.clone()).collect(),
         absent: who(false).filter_map(absent).collect(),
         experiment: Some(experiments[0].id.clone()),
@@ -169,17 +187,21 @@ fn absent(one: &crate::contender::Contender) -> Option<Absent> {
     })
 }
 
-/// None, where nothing was measured of it.
+/// None, where nothing was measured of it, or too coarsely.
 fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Option<Row> {
     let counted = experiments[0].unit.counts_instructions();
-    let scale = job.scale(resource);
     let mut best: Vec<Best> = Vec::new();
     for series in &experiments[0].series {
         let (name, placement) = (&series.contender.name, series.contender.placement);
-        let Some(mut rounds) = job.costs(experiments, evidence.x, name, resource) else {
+        // What can't be told of one who took least is no ground to choose among the others.
+        let coarse = placement != Placement::None && job.is_coarse(experiments, evidence.x, name);
+        if resource == Resource::Cpu && coarse {
+            return None;
+        }
+        let costs = job.costs(experiments, evidence.x, name, resource);
+        let Some(Costs { rounds, amounts }) = costs else {
             continue;
         };
-        rounds.iter_mut().for_each(|cost| *cost *= scale);
         let Some(cost) = Estimate::of(&rounds) else {
             continue;
         };
@@ -188,6 +210,7 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
             contender: name.clone(),
             cost,
             times: 1.0,
+            amounts,
             rounds,
         };
         match best.iter_mut().find(|one| one.placement == placement) {
@@ -221,6 +244,7 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
     Some(Row {
         resource,
         unit: job.unit(resource, counted),
+        amount: job.amount(resource, counted),
         compared,
         best,
     })
@@ -228,7 +252,7 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
 
 impl Row {
     /// The cheapest that encrypts, and the second.
-    fn leaders(&self) -> (Option<&Best>, Option<&Best>) {
+    pub fn leaders(&self) -> (Option<&Best>, Option<&Best>) {
         let mut all = self
             .best
             .iter()
@@ -239,6 +263,11 @@ impl Row {
     /// The best of a placement.
     pub fn at(&self, placement: Placement) -> Option<&Best> {
         self.best.iter().find(|one| one.placement == placement)
+    }
+
+    /// Whether costs are how many times the same without encryption.
+    pub fn is_relative(&self) -> bool {
+        self.best.iter().any(|one| one.amounts.is_some())
     }
 }
 
@@ -275,25 +304,25 @@ fn reason(row: &Row) -> String {
         } else {
             format!(" ({low}–{high})")
         };
-        let median = figure(cost.median);
-        format!(
-            "{} ({}) {median}{range}",
-            one.contender,
-            one.placement.word()
-        )
+        let (median, placement) = (figure(cost.median), one.placement.word());
+        let amounts = one.amounts.map_or(String::new(), |(with, without)| {
+            let (with, without) = (figure(with), figure(without));
+            format!(", which is {with} beside {without} {}", row.amount)
+        });
+        format!("{} ({placement}) {median}{range}{amounts}", one.contender)
     };
     let unit = &row.unit;
     match (row.leaders(), row.compared) {
         ((Some(first), Some(second)), Some(compared)) => {
             let both = format!("{} against {}", told(first), told(second));
-            format!("{unit}: {both}: {}.", times(&compared))
+            format!("{unit}: {both}: {}.", times(&compared, row.is_relative()))
         }
         ((Some(first), _), _) => format!("{unit}: {}.", told(first)),
         _ => String::new(),
     }
 }
 
-fn times(compared: &Comparison) -> String {
+fn times(compared: &Comparison, is_relative: bool) -> String {
     let Estimate {
         median, low, high, ..
     } = compared.ratio;
@@ -304,14 +333,20 @@ fn times(compared: &Comparison) -> String {
     };
     match compared.finding {
         Finding::More | Finding::Less => {
-            format!(
-                "the second takes {} times as much{interval}",
-                figure(median)
-            )
+            let what = ["the second takes", "the second’s is"][usize::from(is_relative)];
+            format!("{what} {} times as much{interval}", figure(median))
         }
         Finding::Same => "no difference".to_owned(),
         Finding::CannotTell => format!("can’t tell, {} times{interval}", figure(median)),
     }
+}
+
+/// The kernel's AES, where it is in C although the processor has instructions for it, and the row
+/// has a contender that uses it. WireGuard's cipher is another.
+fn in_c<'a>(row: &Row, machine: &'a Machine) -> Option<&'a str> {
+    let kernel = row.at(Placement::Kernel)?;
+    let driver = aes_in_c(&machine.drivers, &machine.instructions)?;
+    (!kernel.contender.contains("WireGuard")).then_some(driver.driver.as_str())
 }
 
 /// Where too few rounds were made for the intervals to hold what they should.

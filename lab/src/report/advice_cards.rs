@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use crate::contender::Placement;
-use crate::report::advice::{Advice, Resource, Verdict};
+use crate::report::advice::{Advice, Resource, Row, Verdict};
 use crate::report::experiments::anchor;
+use crate::report::plot::{bar, value};
 use crate::report::table::figure;
 use coffer_measure::comparison::Comparison;
 
@@ -18,6 +19,9 @@ const PLACEMENTS: [Placement; 4] = [
 
 /// The most times the best that a bar is drawn for: longer ones end there.
 const WIDEST: f64 = 10.0;
+
+/// Behind a sentence that compares the kernel, where its AES is slower than it need be.
+const IN_C: &str = " /proc/crypto lists no AES here but in C.";
 
 pub(super) fn advice(all: &[Advice]) -> Markup {
     // A run of one experiment that no job is judged by has no advice to give.
@@ -96,24 +100,20 @@ fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
     });
     let found = row.and_then(|row| Some((row, row.at(placement)?)));
     let absent = advice.absent.iter().any(|one| one.placement == placement);
-    html! {
-        @if let Some((row, best)) = found {
-            @let cost = figure(best.cost.median);
-            @let times = multiple(best.times);
-            @let told = format!("{}: {times} the best, {cost} {}", best.contender, row.unit);
-            td {
-                div.v.(placement.word()) role="img" aria-label=(told) data-row=(index)
-                    tabindex="-1" {
-                    small.where { (heading(placement)) }
-                    span.track { span.fill style=(width(best.times / most.min(WIDEST))) {} }
-                    b { (times) }
-                    small { (best.contender) }
-                }
-            }
-        } @else {
-            td.none { small { @if absent { "can’t run here" } @else { "–" } } }
-        }
-    }
+    let Some((row, best)) = found else {
+        let why = if absent { "can’t run here" } else { "–" };
+        return html! { td.none { small { (why) } } };
+    };
+    let (cost, times) = (figure(best.cost.median), multiple(best.times));
+    let told = format!("{}: {times} the best, {cost} {}", best.contender, row.unit);
+    let shown = (best.times / most.min(WIDEST)).clamp(0.004, 1.0);
+    let drawn = html! {
+        small.where { (heading(placement)) }
+        (bar((0.0, shown), None))
+        b { (times) }
+        small { (best.contender) }
+    };
+    html! { td { (value(placement.word(), &told, index, None, &drawn)) } }
 }
 
 fn multiple(times: f64) -> String {
@@ -124,10 +124,6 @@ fn multiple(times: f64) -> String {
     } else {
         format!("{} ×", figure(times))
     }
-}
-
-fn width(share: f64) -> String {
-    format!("width:{:.1}%", share.clamp(0.004, 1.0) * 100.0)
 }
 
 /// The advice in a sentence.
@@ -141,22 +137,8 @@ fn sentence(advice: &Advice) -> String {
     };
     match (advice.verdict, row, compared(advice)) {
         (Verdict::Choose(placement), Some(row), Some(compared)) => {
-            let what = match row.resource {
-                Resource::Cpu if row.unit.contains("instructions") => "instructions",
-                Resource::Cpu => "CPU time",
-                Resource::Time => "time",
-                Resource::Latency => "time a request",
-            };
-            let (times, whose) = (figure(compared.ratio.median), &row.best);
-            let next = whose
-                .iter()
-                .filter(|one| one.placement != Placement::None)
-                .nth(1);
-            let next = next.map_or("the next", |one| one.contender.as_str());
-            format!(
-                "{}: {next} takes {times} times the {what}.",
-                where_to(placement)
-            )
+            let in_c = if advice.in_c { IN_C } else { "" };
+            format!("{}: {}.{in_c}", where_to(placement), choice(row, compared))
         }
         (Verdict::NoDifference, ..) => "No difference: all within 5 %.".to_owned(),
         (Verdict::CannotTell, ..) => "Can’t tell: the samples scatter too much.".to_owned(),
@@ -169,6 +151,31 @@ fn sentence(advice: &Advice) -> String {
             format!("{}: {why}, so it is no choice.", where_to(placement))
         }
         _ => "Not measured here.".to_owned(),
+    }
+}
+
+/// What decides between the best and the next.
+fn choice(row: &Row, compared: &Comparison) -> String {
+    let what = match row.resource {
+        _ if row.unit.contains("instructions") => "instructions",
+        _ if row.unit.contains("simulated") => "simulated time",
+        Resource::Latency => "time a request",
+        Resource::Cpu => "CPU time",
+        Resource::Time => "time",
+    };
+    let (Some(first), Some(next)) = row.leaders() else {
+        return String::new();
+    };
+    if row.is_relative() {
+        let [first_cost, next_cost] = [first, next].map(|one| figure(one.cost.median));
+        let without = format!("{first_cost} times the {what} without encryption");
+        format!(
+            "{} takes {without}, {} {next_cost} times",
+            first.contender, next.contender
+        )
+    } else {
+        let times = figure(compared.ratio.median);
+        format!("{} takes {times} times the {what}", next.contender)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The jobs that there is advice for, and what tells about each.
 
-use crate::record::{Experiment, Record, Sample, Series};
+use coffer_measure::statistics::Estimate;
+
+use crate::record::{Experiment, Point, Record, Sample, Series};
 
 /// A job that an operator has.
 pub(super) struct Job {
@@ -157,6 +159,14 @@ pub(super) const JOBS: [Job; 8] = [
     },
 ];
 
+/// What a contender costs.
+pub(super) struct Costs {
+    /// In each round; how many times the same without encryption, where a job compares so.
+    pub(super) rounds: Vec<f64>,
+    /// There: what it takes with encryption, and what without.
+    pub(super) amounts: Option<(f64, f64)>,
+}
+
 impl Evidence {
     /// The experiments of a record, where the first of them has figures there.
     pub(super) fn of(self, record: &Record) -> Option<Vec<&Experiment>> {
@@ -168,53 +178,78 @@ impl Evidence {
 }
 
 impl Job {
-    /// What a contender's rounds cost, over all experiments: seconds of a gigabyte or of a request,
-    /// or how many times the same without encryption. None where it was not measured in all of
-    /// them, or too coarsely.
+    /// What a contender's rounds cost, over all experiments: of a gigabyte or of a request, in
+    /// [its unit](Self::amount). None where it was not measured in all of them, or too coarsely.
     pub(super) fn costs(
         &self,
         experiments: &[&Experiment],
         x: u64,
         name: &str,
         resource: Resource,
-    ) -> Option<Vec<f64>> {
+    ) -> Option<Costs> {
         let by_request = self.by_request || resource == Resource::Latency;
         let own = sums(experiments, x, name, resource, by_request)?;
         if self.only.is_empty() {
-            return Some(own);
+            // Where instructions are counted, a nanosecond is one.
+            let scale = if by_request { 1e6 } else { 1.0 };
+            let rounds = own.iter().map(|one| one * scale).collect();
+            return Some(Costs {
+                rounds,
+                amounts: None,
+            });
         }
         let (_, baseline) = self.only.iter().find(|(one, _)| *one == name)?;
         let baseline = sums(experiments, x, baseline, resource, by_request)?;
-        Some(own.iter().zip(baseline).map(|(a, b)| a / b).collect())
+        Some(Costs {
+            amounts: Some((Estimate::of(&own)?.median, Estimate::of(&baseline)?.median)),
+            rounds: own.iter().zip(baseline).map(|(a, b)| a / b).collect(),
+        })
+    }
+
+    /// Whether the CPU time of a contender, or of what it is compared with, was counted in too few
+    /// ticks to be told.
+    pub(super) fn is_coarse(&self, experiments: &[&Experiment], x: u64, name: &str) -> bool {
+        let pairs = self.only.iter().filter(|(own, _)| *own == name);
+        let names: Vec<&str> = pairs.flat_map(|(own, without)| [*own, *without]).collect();
+        let is_meant = |one: &str| match self.only {
+            [] => one == name,
+            _ => names.contains(&one),
+        };
+        let all = experiments.iter().flat_map(|one| &one.series);
+        let mut points = all
+            .filter(|one| is_meant(&one.contender.name))
+            .filter_map(|one| one.at(x));
+        points.any(Point::cpu_is_coarse)
     }
 
     /// What its figures are.
     pub(super) fn unit(&self, resource: Resource, counted: bool) -> String {
-        let whose = match resource {
-            Resource::Cpu => format!(" of {}", self.cpu_of),
-            _ => String::new(),
+        let what = match (resource, counted) {
+            _ if self.only.is_empty() => return self.amount(resource, counted),
+            (Resource::Cpu, false) => format!("CPU time of {}", self.cpu_of),
+            (Resource::Cpu, true) => format!("instructions of {}", self.cpu_of),
+            (_, false) => "time".to_owned(),
+            (_, true) => "simulated time".to_owned(),
         };
-        let unit = match (self.by_request || resource == Resource::Latency, counted) {
-            _ if !self.only.is_empty() => return format!("times as much{whose} as without"),
-            (true, false) => "µs a request",
-            (true, true) => "thousand instructions a request",
-            (false, false) => "s/GB",
-            (false, true) => "instructions a byte",
-        };
-        match resource {
-            Resource::Cpu if !counted => format!("CPU {unit}{whose}"),
-            _ => format!("{unit}{whose}"),
-        }
+        format!("times the {what} without encryption")
     }
 
-    /// From seconds to [the unit](Self::unit).
-    pub(super) fn scale(&self, resource: Resource) -> f64 {
+    /// What it costs to do it once.
+    pub(super) fn amount(&self, resource: Resource, counted: bool) -> String {
         let by_request = self.by_request || resource == Resource::Latency;
-        // Where instructions are counted, a nanosecond is one.
-        if by_request && self.only.is_empty() {
-            1e6
-        } else {
-            1.0
+        let unit = match (by_request, counted, resource) {
+            (true, false, _) => "µs a request",
+            (false, false, _) => "s/GB",
+            (true, true, Resource::Cpu) => "thousand instructions a request",
+            (false, true, Resource::Cpu) => "instructions a byte",
+            // That clock counts instructions, and waiting.
+            (true, true, _) => "simulated µs a request",
+            (false, true, _) => "simulated ns a byte",
+        };
+        match resource {
+            Resource::Cpu if !counted => format!("CPU {unit} of {}", self.cpu_of),
+            Resource::Cpu => format!("{unit} of {}", self.cpu_of),
+            _ => unit.to_owned(),
         }
     }
 }

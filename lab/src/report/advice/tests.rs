@@ -1,5 +1,6 @@
 use super::*;
 use crate::contender::Contender;
+use crate::host::kernel_crypto::Driver;
 use crate::record::{Axis, Counts, Point, Sample, Series, Unit};
 
 /// A contender that took so many CPU and wall seconds for a gigabyte, in each round.
@@ -155,6 +156,60 @@ fn who_works_on_an_image_is_compared_with_an_image() {
     assert_eq!(disk.verdict, Verdict::Choose(Placement::User));
 }
 
+/// How many times the same without encryption is no amount: both are told. And whose AES is in C,
+/// on a processor that has instructions for it, is told to be so.
+#[test]
+fn what_is_relative_tells_its_amounts_and_a_slow_kernel_is_named() {
+    let all = |kernel: &str| {
+        vec![
+            series("none", Placement::None, 0, &rounds(0.5, 0.5)),
+            series(
+                "none, ext4 in an image",
+                Placement::None,
+                0,
+                &rounds(0.6, 0.6),
+            ),
+            series("fscrypt", Placement::Kernel, 0, &rounds(36.0, 18.0)),
+            series("gocryptfs", Placement::User, 0, &rounds(4.0, 4.0)),
+            series(kernel, Placement::Kernel, 0, &rounds(8.0, 4.0)),
+            series("none, TCP", Placement::None, 0, &rounds(0.5, 0.5)),
+        ]
+    };
+    let driver = |algorithm: &str, driver: &str, priority| Driver {
+        algorithm: algorithm.into(),
+        driver: driver.into(),
+        priority,
+        kind: "cipher".into(),
+        internal: false,
+    };
+    let ids = ["file/write", "net/stream"];
+    let unit = Unit::MegabytesPerSecond;
+    let mut record = record(ids.map(|id| experiment(id, unit, all("WireGuard"))).into());
+    record.machine.instructions = vec!["aes".into()];
+    record.machine.drivers = vec![driver("aes", "aes-fixed-time", 101)];
+    let found = advice(&record);
+    let disk = of(&found, "Whole disk");
+    assert_eq!(disk.verdict, Verdict::Choose(Placement::User));
+    let text = disk.reasons.join(" ");
+    for part in [
+        "times the CPU time of the whole machine without encryption: gocryptfs (user) 8.00",
+        "which is 4.00 beside 0.50 CPU s/GB of the whole machine against fscrypt (kernel) 60.0",
+        "which is 36.0 beside 0.60 CPU s/GB of the whole machine: the second’s is 7.50 times",
+        "aes-fixed-time comes first",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let sentence = "In user space: gocryptfs takes 8.00 times the CPU time without encryption, \
+                    fscrypt 60.0 times. /proc/crypto lists no AES here but in C.";
+    assert!(crate::report::page(&record, &[]).contains(sentence));
+    // WireGuard's cipher is another, and with a driver of the processor's nothing is to be said.
+    assert!(!of(&found, "Link between two sites").in_c);
+    let fast = driver("xts(aes)", "xts-aes-aesni", 401);
+    record.machine.drivers.push(fast);
+    let found = advice(&record);
+    assert!(!of(&found, "Whole disk").in_c);
+}
+
 /// What a protocol takes by itself is no fault of the cipher below it.
 #[test]
 fn disks_over_a_network_are_compared_with_their_own_protocol() {
@@ -225,6 +280,28 @@ fn a_few_ticks_decide_nothing() {
     let all = vec![
         series("TLS", Placement::User, 0, &ticks(0.02, 1.0)),
         series("IPsec", Placement::Kernel, 0, &ticks(0.01, 2.0)),
+    ];
+    let unit = Unit::MegabytesPerSecond;
+    let all = advice(&record(vec![experiment("net/stream", unit, all)]));
+    let link = of(&all, "Link between two sites");
+    assert_eq!(link.verdict, Verdict::Choose(Placement::User));
+    assert_eq!(link.rows[0].resource, Resource::Time);
+}
+
+/// One who ticked so little that its CPU time can't be told took less than the others: these must not
+/// win because it is left out.
+#[test]
+fn who_takes_too_little_to_be_told_is_not_passed_over() {
+    let ticks = |cpu: f64, wall: f64| -> Vec<(f64, f64)> { vec![(cpu - 1e-7, wall); 9] };
+    let all = vec![
+        series("TLS", Placement::User, 0, &ticks(0.03, 1.0)),
+        series(
+            "WireGuard in a program",
+            Placement::User,
+            0,
+            &ticks(0.9, 9.0),
+        ),
+        series("IPsec", Placement::Kernel, 0, &ticks(0.3, 3.0)),
     ];
     let unit = Unit::MegabytesPerSecond;
     let all = advice(&record(vec![experiment("net/stream", unit, all)]));
