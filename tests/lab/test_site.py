@@ -80,6 +80,19 @@ def test_what_is_no_record_is_refused_by_name(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("wall, cpu", [(0.0, 0.1), (-1.0, 0.1), (0.1, -0.1), (1e308, 0.1)])
+def test_figures_that_can_not_be_are_refused_by_name(tmp_path, wall, cpu):
+    """What others send may hold anything: no page divides by no time."""
+    record = json.loads((RECORDS / "example.json").read_text())
+    sample = record["experiments"][0]["series"][0]["points"][0]["samples"][0]
+    sample.update(wall_seconds=wall, cpu_seconds=cpu, bytes=0 if wall > 1 else 1000)
+    (tmp_path / "strange.json").write_text(json.dumps(record))
+    command = [LAB, "site", tmp_path / "out", "--machines", tmp_path]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode == 1 and "strange.json" in said.stderr
+    assert record["experiments"][0]["id"] in said.stderr and not (tmp_path / "out").exists()
+
+
 def test_the_submitted_machines_make_a_site(tmp_path):
     command = [LAB, "site", tmp_path, "--machines", RECORDS / "machines"]
     subprocess.run(command, check=True, capture_output=True, timeout=60)

@@ -17,12 +17,33 @@ pub fn read(path: &Path) -> Result<Record> {
     };
     let record: Record = serde_json::from_str(&text)
         .map_err(|error| broken(format!("is no record of the lab: {error}")))?;
-    match record.format {
-        FORMAT => Ok(record),
-        other => Err(broken(format!(
+    if record.format != FORMAT {
+        let other = record.format;
+        return Err(broken(format!(
             "has format {other}; this lab reads {FORMAT}"
-        ))),
+        )));
     }
+    match record.experiments.iter().find(|one| !is_possible(one)) {
+        Some(one) => Err(broken(format!("has figures that can't be, of {}", one.id))),
+        None => Ok(record),
+    }
+}
+
+/// Whether all samples can have been measured: what others send may hold anything, and nothing can
+/// be drawn of a speed without time.
+fn is_possible(experiment: &Experiment) -> bool {
+    let is_share = |share: f64| share.is_finite() && share >= 0.0;
+    let positive = |value: f64| value.is_finite() && value > 0.0;
+    let noise = experiment.noise;
+    let points = experiment.series.iter().flat_map(|series| &series.points);
+    let mut samples = points.flat_map(|point| &point.samples);
+    is_share(noise.others_share)
+        && is_share(noise.stolen_share)
+        && samples.all(|sample| {
+            positive(sample.wall_seconds)
+                && is_share(sample.cpu_seconds)
+                && positive(sample.value(experiment.unit))
+        })
 }
 
 /// Says for each figure that both have how many times the first is the second.
