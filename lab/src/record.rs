@@ -127,7 +127,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// In a sentence. One alone has nobody to agree with: it opens what it made.
+    /// In a sentence. One alone agrees with the vectors, and opens what it made.
     pub fn line(&self) -> String {
         let (algorithm, vectors, random) = (&self.algorithm, self.vector_count, self.random_count);
         match self.contenders.len() {

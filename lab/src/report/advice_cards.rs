@@ -21,7 +21,7 @@ const PLACEMENTS: [Placement; 4] = [
 const WIDEST: f64 = 10.0;
 
 /// Behind a sentence that compares the kernel, where its AES is slower than it need be.
-const IN_C: &str = " /proc/crypto lists no AES here but in C.";
+const IN_C: &str = " This kernel lists AES in C only.";
 
 pub(super) fn advice(all: &[Advice]) -> Markup {
     // A run of one experiment that no job is judged by has no advice to give.

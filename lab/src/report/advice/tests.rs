@@ -200,7 +200,7 @@ fn what_is_relative_tells_its_amounts_and_a_slow_kernel_is_named() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let sentence = "In user space: gocryptfs takes 8.00 times the CPU time without encryption, \
-                    fscrypt 60.0 times. /proc/crypto lists no AES here but in C.";
+                    fscrypt 60.0 times. This kernel lists AES in C only.";
     assert!(crate::report::page(&record, &[]).contains(sentence));
     // WireGuard's cipher is another, and with a driver of the processor's nothing is to be said.
     assert!(!of(&found, "Link between two sites").in_c);
@@ -288,8 +288,8 @@ fn a_few_ticks_decide_nothing() {
     assert_eq!(link.rows[0].resource, Resource::Time);
 }
 
-/// One who ticked so little that its CPU time can't be told took less than the others: these must not
-/// win because it is left out.
+/// One who ticked so little that its CPU time can't be told took less than the others: these must
+/// not win because it is left out.
 #[test]
 fn who_takes_too_little_to_be_told_is_not_passed_over() {
     let ticks = |cpu: f64, wall: f64| -> Vec<(f64, f64)> { vec![(cpu - 1e-7, wall); 9] };

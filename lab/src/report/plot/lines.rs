@@ -58,7 +58,9 @@ pub fn lines(frame: &Frame<'_>, measured: &[Mark], others: &[Mark]) -> Option<Ma
                     span.grid style=(format!("top:{}px", down(tick))) { (round_figure(tick)) }
                 }
                 svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" {
-                    @for line in &drawn { polyline class=(line[0].class) points=(path(line, x, y)) {} }
+                    @for line in &drawn {
+                        polyline class=(line[0].class) points=(path(line, x, y)) {}
+                    }
                 }
                 @for (row, line) in drawn.iter().enumerate() {
                     @for mark in *line { (point(row, mark, &left(mark.x), down)) }
