@@ -28,6 +28,9 @@ use time::format_description::well_known::Rfc3339;
 /// Where files are written: on a disk, while /tmp may be memory.
 const FOLDER: &str = "/var/tmp";
 
+/// How often is looked at most for what was left.
+const CLEANING_ROUNDS: usize = 5;
+
 fn main() -> ExitCode {
     let command = CommandLine::parse().command;
     // What is measured from outside is ended by a signal, and has nothing to clean up.
@@ -139,11 +142,18 @@ fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<(
         |folder| vec![folder.to_owned()],
     );
     let cache = cache.map_or_else(kernel::default_cache, Path::to_owned);
-    let found = leftovers::find(&folders, &cache);
-    for one in &found {
-        if !dry_run {
+    // A lab that is still dying, and what it had begun, may leave more while the rest is removed.
+    let mut found = Vec::new();
+    for _ in 0..CLEANING_ROUNDS {
+        let mut more = leftovers::find(&folders, &cache);
+        more.retain(|one| !found.contains(one));
+        if more.is_empty() {
+            break;
+        }
+        for one in more.iter().filter(|_| !dry_run) {
             leftovers::remove(one);
         }
+        found.extend(more);
     }
     // Another may have removed it meanwhile.
     let there = leftovers::find(&folders, &cache);
