@@ -92,11 +92,9 @@ pub(crate) fn complete(response: &mut HttpResponse, context: &RequestContext) ->
     }
     headers.insert(SERVER, HeaderValue::from_static("coffer"));
     // Digits and Base64 are always valid in a header.
-    if let Ok(id) = HeaderValue::try_from(context.request_id()) {
-        headers.insert(REQUEST_ID, id);
-    }
-    if let Ok(id) = HeaderValue::try_from(context.host_id()) {
-        headers.insert(HOST_ID, id);
+    if let Some([request, host]) = context.ids().header_values() {
+        headers.insert(REQUEST_ID, request);
+        headers.insert(HOST_ID, host);
     }
     code
 }

@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+/// What stands for itself beside letters and digits.
+const KEPT: &[u8] = b"-_.~/";
+
 /// Encodes all but unreserved characters (RFC 3986, section 2.3) and `/`, as S3 does. A space
 /// becomes `%20`, which readers of `+` forms read as well.
 pub(crate) fn encode(text: &str) -> String {
@@ -12,7 +15,7 @@ pub(crate) fn encode(text: &str) -> String {
 
 /// The same, at the end of another text.
 pub(crate) fn encode_to(encoded: &mut String, text: &str) {
-    encode_but(encoded, text, b"-_.~/");
+    encode_but(encoded, text, KEPT);
 }
 
 /// As [`encode`], with `/` encoded, too: what version 4 signs of a query.
@@ -22,9 +25,18 @@ pub(crate) fn encode_all(text: &str) -> String {
     encoded
 }
 
+/// Whether a text is the same decoded and encoded anew, as most paths are.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| is_kept(byte, KEPT))
+}
+
+fn is_kept(byte: u8, kept: &[u8]) -> bool {
+    byte.is_ascii_alphanumeric() || kept.contains(&byte)
+}
+
 fn encode_but(encoded: &mut String, text: &str, kept: &[u8]) {
     for &byte in text.as_bytes() {
-        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+        if is_kept(byte, kept) {
             encoded.push(char::from(byte));
         } else {
             // Writing to a String can't fail.
@@ -109,6 +121,12 @@ mod tests {
         #[test]
         fn what_is_encoded_is_read_back(text in any::<String>()) {
             prop_assert_eq!(decode_form(&encode(&text)).unwrap(), text);
+        }
+
+        #[test]
+        fn a_plain_text_is_its_own_encoding(text in "[-_.~/a-zA-Z0-9%+ ä]{0,8}") {
+            let anew = encode(&decode_path(&text).unwrap());
+            prop_assert!(!is_plain(&text) || anew == text, "{text}: {anew}");
         }
     }
 }

@@ -128,6 +128,11 @@ impl RequestContext {
         self.claim.get()
     }
 
+    /// The two names of the request.
+    pub(crate) fn ids(&self) -> &RequestIds {
+        &self.ids
+    }
+
     /// `x-amz-request-id`.
     pub(crate) fn request_id(&self) -> String {
         self.ids.request_id()

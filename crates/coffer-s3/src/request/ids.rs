@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use aws_lc_rs::rand;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use http::HeaderValue;
 
 use crate::limits::RANDOM_BUFFER_BYTES;
 
@@ -49,13 +50,36 @@ impl RequestIds {
 
     /// `x-amz-request-id`: 16 hexadecimal digits.
     pub(crate) fn request_id(&self) -> String {
-        format!("{:016X}", self.request)
+        text_of(&self.request_digits())
     }
 
     /// `x-amz-id-2`: S3's second name for the request, 32 characters.
     pub(crate) fn host_id(&self) -> String {
-        BASE64.encode(self.host)
+        text_of(&self.host_digits())
     }
+
+    /// Both, as an answer's headers have them.
+    pub(crate) fn header_values(&self) -> Option<[HeaderValue; 2]> {
+        let request = HeaderValue::from_bytes(&self.request_digits()).ok()?;
+        let host = HeaderValue::from_bytes(&self.host_digits()).ok()?;
+        Some([request, host])
+    }
+
+    fn request_digits(&self) -> [u8; 16] {
+        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+        std::array::from_fn(|place| DIGITS[(self.request >> (60 - 4 * place) & 15) as usize])
+    }
+
+    fn host_digits(&self) -> [u8; 32] {
+        let mut digits = [0; 32];
+        // Four digits for three bytes: there are 24 of them.
+        let _ = BASE64.encode_slice(self.host, &mut digits);
+        digits
+    }
+}
+
+fn text_of(digits: &[u8]) -> String {
+    String::from_utf8_lossy(digits).into_owned()
 }
 
 impl Drawer {
@@ -85,6 +109,14 @@ mod tests {
         assert_eq!(differ.collect::<HashSet<_>>().len(), drawn.len());
         assert!(drawn.iter().all(|ids| ids.request_id().len() == 16));
         assert!(drawn.iter().all(|ids| ids.host_id().len() == 32));
+        let ids = RequestIds {
+            request: 0x0012_3456_789A_BCDE,
+            host: *b"twenty-four bytes of it.",
+        };
+        assert_eq!(ids.request_id(), "00123456789ABCDE");
+        assert_eq!(ids.host_id(), "dHdlbnR5LWZvdXIgYnl0ZXMgb2YgaXQu");
+        let values = ids.header_values().unwrap();
+        assert!(values[0] == ids.request_id().as_str() && values[1] == ids.host_id().as_str());
         // Of a count, however it is multiplied, neighbours are as far apart as any others.
         let steps = drawn
             .windows(2)

@@ -51,7 +51,7 @@ pub(crate) struct Signed {
 
 impl Signed {
     /// As the head of a request has it, whose signature was right; none for one that has none.
-    pub(crate) fn of(presented: &Presented, headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn of(presented: &Presented<'_>, headers: &HeaderMap) -> Option<Self> {
         let form = match presented.form {
             Form::Unsigned => return None,
             Form::Header(_) => SignedForm::Header,

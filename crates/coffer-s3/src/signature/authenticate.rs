@@ -21,7 +21,7 @@ pub(crate) fn authenticate(
     domains: &Domains,
     last_key: &LastSigningKey,
     head: &Parts,
-    presented: &Presented,
+    presented: &Presented<'_>,
 ) -> S3Result<Option<(Arc<Subject>, Payload)>> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = i64::try_from(now.map_or(0, |since| since.as_secs())).unwrap_or(i64::MAX);
@@ -38,7 +38,7 @@ pub(crate) fn authenticate(
     let query = &presented.query;
     let payload = match &presented.form {
         Form::Unsigned => return Ok(None),
-        Form::Header(value) => version_4::check_header(value, head, query, now, &mut signed_by)?,
+        Form::Header(said) => version_4::check_header(*said, head, query, now, &mut signed_by)?,
         Form::Presigned => version_4::check_presigned(head, query, now, &mut signed_by)?,
         Form::PresignedVersion2 => {
             version_2::check_presigned(head, query, domains, now, &mut secret)?;

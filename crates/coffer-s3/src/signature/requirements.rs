@@ -40,11 +40,11 @@ pub(crate) type Pairs = Vec<(String, String)>;
 
 /// Where a request has its signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum Form<'a> {
     /// Nowhere: it is refused once the operation is known.
     Unsigned,
-    /// In this `Authorization` header.
-    Header(HeaderValue),
+    /// In the `Authorization` header, which says this.
+    Header(Authorization<'a>),
     /// In the query.
     Presigned,
     /// In the query, by version 2.
@@ -53,8 +53,8 @@ pub(crate) enum Form {
 
 /// The signature that a request presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Presented {
-    pub(crate) form: Form,
+pub(crate) struct Presented<'a> {
+    pub(crate) form: Form<'a>,
     pub(crate) query: Pairs,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn value_of<'a>(query: &'a Pairs, name: &str) -> Option<&'a str> {
 }
 
 /// Finds the signature of a request, and refuses one that does not cover what it must.
-pub(crate) fn check(query: &str, headers: &HeaderMap) -> S3Result<Presented> {
+pub(crate) fn check<'a>(query: &str, headers: &'a HeaderMap) -> S3Result<Presented<'a>> {
     let query = form_pairs(query).ok_or_else(|| {
         s3_error!(
             InvalidURI,
@@ -84,7 +84,7 @@ pub(crate) fn check(query: &str, headers: &HeaderMap) -> S3Result<Presented> {
             let said = Authorization::parse(value.to_str().unwrap_or(""))?;
             check_region(said.credential)?;
             covers(said.signed_headers, headers)?;
-            Form::Header(value.clone())
+            Form::Header(said)
         }
         (None, Some(_), None) => {
             if PRESIGNED.iter().any(|name| of_query(name).is_none()) {
@@ -128,6 +128,7 @@ pub(crate) fn malformed(what: &str) -> S3Error {
 }
 
 /// What an `Authorization` header of version 4 says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Authorization<'a> {
     pub(crate) credential: &'a str,
     pub(crate) signed_headers: &'a str,
@@ -231,8 +232,7 @@ fn check_region(credential: &str) -> S3Result {
 }
 
 fn covers(signed: &str, headers: &HeaderMap) -> S3Result {
-    let signed: Vec<_> = signed.split(';').collect();
-    let is_signed = |name: &str| signed.contains(&name);
+    let is_signed = |name: &str| signed.split(';').any(|signed| signed == name);
     if !is_signed("host") && headers.contains_key(header::HOST) {
         return Err(s3_error!(
             AccessDenied,

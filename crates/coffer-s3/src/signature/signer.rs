@@ -108,26 +108,32 @@ impl Signer {
     }
 
     fn with(key: Arc<hmac::Key>, scope: Scope<'_>, at: DateTime<'_>) -> Self {
-        let context = format!("{}\n{}", at.text, scope.text);
+        let context = [at.text, scope.text].join("\n");
         Self { key, context }
     }
 
     /// Gives the signature if it is that of the canonical request.
     pub(crate) fn is_of_request(&self, signature: &str, canonical: &[u8]) -> bool {
         let hash = hex(digest::digest(&digest::SHA256, canonical).as_ref());
-        self.is_of(signature, REQUEST, &hash)
+        self.is_of(signature, REQUEST, &[&hash])
     }
 
     /// Whether a signature is that of a form's policy, which is signed as it stands in the form.
     pub(crate) fn is_of_policy(&self, signature: &str, policy: &str) -> bool {
         let expected = hex(hmac::sign(&self.key, policy.as_bytes()).as_ref());
-        verify_slices_are_equal(expected.as_bytes(), signature.as_bytes()).is_ok()
+        verify_slices_are_equal(&expected, signature.as_bytes()).is_ok()
     }
 
-    fn is_of(&self, signature: &str, algorithm: &str, rest: &str) -> bool {
-        let text = format!("{algorithm}\n{}\n{rest}", self.context);
-        let expected = hex(hmac::sign(&self.key, text.as_bytes()).as_ref());
-        verify_slices_are_equal(expected.as_bytes(), signature.as_bytes()).is_ok()
+    /// Whether it is that of a text of lines: the algorithm, the context and the rest.
+    fn is_of(&self, signature: &str, algorithm: &str, rest: &[&[u8]]) -> bool {
+        let mut signed = hmac::Context::with_key(&self.key);
+        signed.update(algorithm.as_bytes());
+        for line in [self.context.as_bytes()].iter().chain(rest) {
+            signed.update(b"\n");
+            signed.update(line);
+        }
+        let expected = hex(signed.sign().as_ref());
+        verify_slices_are_equal(&expected, signature.as_bytes()).is_ok()
     }
 }
 
@@ -207,7 +213,7 @@ impl ChunkSignatures {
     /// Whether a signature is that of the next chunk, whose bytes have this hash.
     pub(crate) fn is_next(&mut self, signature: &str, chunk: &digest::Digest) -> bool {
         let nothing = hex(digest::digest(&digest::SHA256, b"").as_ref());
-        let rest = format!("{}\n{nothing}\n{}", self.previous, hex(chunk.as_ref()));
+        let rest = [self.previous.as_bytes(), &nothing, &hex(chunk.as_ref())];
         let is_next = self.signer.is_of(signature, CHUNK, &rest);
         signature.clone_into(&mut self.previous);
         is_next
@@ -216,17 +222,17 @@ impl ChunkSignatures {
     /// Whether a signature is that of the trailers after the last chunk.
     pub(crate) fn is_of_trailers(&self, signature: &str, canonical: &[u8]) -> bool {
         let hash = digest::digest(&digest::SHA256, canonical);
-        let rest = format!("{}\n{}", self.previous, hex(hash.as_ref()));
+        let rest = [self.previous.as_bytes(), &hex(hash.as_ref())];
         self.signer.is_of(signature, TRAILER, &rest)
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// A SHA-256, in small letters.
+fn hex(hash: &[u8]) -> [u8; 64] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    let mut text = [0; 64];
+    for (digits, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(hash) {
+        *digits = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
     }
     text
 }
