@@ -15,6 +15,12 @@ pub(crate) mod conditions;
 
 pub(crate) mod hosts;
 
+/// Whether a request has any header whose name begins so. To look for each of several that the
+/// usual request lacks costs more: their names are long, and each is hashed.
+pub(crate) fn has_any(headers: &HeaderMap, start: &str) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with(start))
+}
+
 /// The text of a header that is there once.
 pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();

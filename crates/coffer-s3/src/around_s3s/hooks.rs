@@ -130,6 +130,6 @@ pub(crate) struct BucketNames;
 
 impl NameValidation for BucketNames {
     fn validate_bucket_name(&self, name: &str) -> bool {
-        BucketName::new(name).is_some()
+        BucketName::is_one(name)
     }
 }

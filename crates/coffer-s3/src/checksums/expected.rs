@@ -6,7 +6,9 @@ use http::{HeaderMap, HeaderValue};
 use s3s::{S3Result, s3_error};
 
 use crate::checksums::algorithms::{by_name, is_value, name, row};
-use crate::checksums::headers::{content_md5, header_value, too_many, trailer_name};
+use crate::checksums::headers::{
+    content_md5, header_value, tells_of_checksums, too_many, trailer_name,
+};
 
 /// A checksum that the client says its bytes have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,9 @@ pub(crate) struct ExpectedDigests {
 impl ExpectedDigests {
     /// Reads the headers of an upload.
     pub(crate) fn read(headers: &HeaderMap) -> S3Result<Self> {
+        if !tells_of_checksums(headers) {
+            return Ok(Self::default());
+        }
         let in_headers = header_value(headers)?;
         let in_trailers = trailer_name(headers)?;
         let checksum = match (in_headers, in_trailers) {

@@ -15,6 +15,16 @@ pub(crate) const NOT_VALUES: [&str; 3] = [
     "x-amz-checksum-type",
 ];
 
+/// Whether any header tells of a checksum, in whatever way.
+pub(crate) fn tells_of_checksums(headers: &HeaderMap) -> bool {
+    let tells = |name: &str| {
+        let name = name.strip_prefix("x-amz-").unwrap_or(name);
+        let is_checksum = name.starts_with("checksum-") || name.starts_with("sdk-checksum-");
+        is_checksum || matches!(name, "trailer" | "content-md5")
+    };
+    headers.keys().any(|name| tells(name.as_str()))
+}
+
 /// The one checksum in the headers, if any.
 pub(crate) fn header_value(headers: &HeaderMap) -> S3Result<Option<(ChecksumAlgorithm, String)>> {
     let mut found = None;

@@ -8,8 +8,12 @@ use s3s::dto::{AccessControlPolicy, Type};
 use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::{custom, from_vault};
+use crate::http::has_any;
 
 const ACL: &str = "x-amz-acl";
+
+/// How the names begin of headers that give grants.
+const GRANT: &str = "x-amz-grant-";
 
 const HEADERS: [(&str, Permission, Key); 5] = [
     (
@@ -55,6 +59,9 @@ pub(crate) fn sent_under(headers: &HeaderMap, name: &str) -> Option<String> {
 /// As S3: `InvalidArgument` for what is no list, `InvalidRequest` for two of them, and
 /// `MethodNotAllowed` for one that names an email address.
 pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedAcl> {
+    if !has_any(headers, ACL) && !has_any(headers, GRANT) {
+        return Ok(AskedAcl::None);
+    }
     let canned = match headers.get(ACL) {
         None => None,
         Some(value) if value.is_empty() => None,

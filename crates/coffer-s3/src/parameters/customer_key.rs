@@ -9,6 +9,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use s3s::{S3Error, S3Result, s3_error};
 use zeroize::Zeroizing;
 
+use crate::http::has_any;
+
 /// How the headers of the object's own key begin.
 pub(crate) const OF_OBJECT: &str = "x-amz-server-side-encryption-customer-";
 
@@ -20,7 +22,7 @@ const KEY: &str = "key";
 const KEY_MD5: &str = "key-md5";
 const ALGORITHM: &str = "algorithm";
 
-/// Those names: of the algorithm, the key and its MD5. They are looked for in each request.
+/// Those names: of the algorithm, the key and its MD5.
 const NAMES_OF_OBJECT: [HeaderName; 3] = [
     HeaderName::from_static("x-amz-server-side-encryption-customer-algorithm"),
     HeaderName::from_static("x-amz-server-side-encryption-customer-key"),
@@ -58,15 +60,18 @@ pub(crate) fn holds_a_key(name: &str) -> bool {
 
 /// The key of the object that a request is about.
 pub(crate) fn of_object(headers: &HeaderMap) -> S3Result<Option<Brought>> {
-    read(headers, NAMES_OF_OBJECT)
+    read(headers, OF_OBJECT, NAMES_OF_OBJECT)
 }
 
 /// The key of the object that is copied.
 pub(crate) fn of_source(headers: &HeaderMap) -> S3Result<Option<CustomerKey>> {
-    Ok(read(headers, NAMES_OF_SOURCE)?.map(|brought| brought.key))
+    Ok(read(headers, OF_SOURCE, NAMES_OF_SOURCE)?.map(|brought| brought.key))
 }
 
-fn read(headers: &HeaderMap, names: [HeaderName; 3]) -> S3Result<Option<Brought>> {
+fn read(headers: &HeaderMap, start: &str, names: [HeaderName; 3]) -> S3Result<Option<Brought>> {
+    if !has_any(headers, start) {
+        return Ok(None);
+    }
     let [algorithm, key, md5] = names.map(|name| headers.get(name));
     if algorithm.is_none() && key.is_none() && md5.is_none() {
         return Ok(None);

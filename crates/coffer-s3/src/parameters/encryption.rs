@@ -8,6 +8,7 @@ use s3s::dto::ServerSideEncryption;
 use s3s::{S3Result, s3_error};
 
 use crate::errors::not_implemented;
+use crate::http::has_any;
 use crate::parameters::customer_key;
 
 const ALGORITHM: HeaderName = HeaderName::from_static("x-amz-server-side-encryption");
@@ -89,9 +90,7 @@ pub(crate) use set_customer_key;
 /// Refuses what can't be granted: two layers, unknown algorithms, one beside a key of the client's
 /// own, and asking for any where it was asked for before.
 pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
-    // The usual request has none.
-    let is_any = |name: &HeaderName| name.as_str().starts_with(ALGORITHM.as_str());
-    if !headers.keys().any(is_any) {
+    if !has_any(headers, ALGORITHM.as_str()) {
         return Ok(());
     }
     let is_customer_key = |name: &HeaderName| name.as_str().starts_with(customer_key::OF_OBJECT);
@@ -125,6 +124,9 @@ pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
 
 /// The encryption that a request asks for; its headers have been checked.
 pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedEncryption> {
+    if !has_any(headers, ALGORITHM.as_str()) {
+        return Ok(AskedEncryption::BucketDefault { bucket_key: None });
+    }
     let bucket_key = match headers.get(BUCKET_KEY).map(HeaderValue::as_bytes) {
         None => None,
         Some(value) if value.eq_ignore_ascii_case(b"true") => Some(true),
@@ -145,6 +147,9 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedEncryption> {
 
 /// The key that a request names, if any: a level.
 pub(crate) fn named_key(headers: &HeaderMap) -> S3Result<Option<&str>> {
+    if !has_any(headers, ALGORITHM.as_str()) {
+        return Ok(None);
+    }
     let Some(value) = headers.get(KEY_ID) else {
         return Ok(None);
     };

@@ -8,6 +8,11 @@ use s3s::dto::{
 };
 use s3s::{S3Result, s3_error};
 
+use crate::http::has_any;
+
+/// How the names begin of headers that ask for a lock.
+const START: &str = "x-amz-object-lock-";
+
 pub(crate) const MODE: &str = "x-amz-object-lock-mode";
 pub(crate) const UNTIL: &str = "x-amz-object-lock-retain-until-date";
 pub(crate) const HOLD: &str = "x-amz-object-lock-legal-hold";
@@ -15,6 +20,9 @@ const BYPASS: &str = "x-amz-bypass-governance-retention";
 
 /// The lock that a writer asks for.
 pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedLock> {
+    if !has_any(headers, START) {
+        return Ok(AskedLock::default());
+    }
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or(""));
     let retention = match (text(MODE), text(UNTIL)) {
         (None, None) => None,

@@ -182,7 +182,7 @@ impl Serving {
                 .limit(&head.method, &head.uri, &head.headers)
             {
                 let read = self.xml_bodies.read(limit_bytes, body, &mut head, context);
-                body = read.await?;
+                body = Box::pin(read).await?;
             }
         }
         head.extensions.insert(context.clone());

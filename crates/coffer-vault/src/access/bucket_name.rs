@@ -34,17 +34,21 @@ impl Borrow<str> for BucketName {
 impl BucketName {
     /// Takes a name that keeps the rules.
     pub fn new(name: &str) -> Option<Self> {
+        Self::is_one(name).then(|| Self(name.to_owned()))
+    }
+
+    /// Whether a name keeps the rules.
+    pub fn is_one(name: &str) -> bool {
         let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let bytes = name.as_bytes();
-        let good = BUCKET_NAME_BYTES.contains(&bytes.len())
+        BUCKET_NAME_BYTES.contains(&bytes.len())
             && bytes
                 .iter()
                 .all(|&byte| alphanumeric(byte) || byte == b'-' || byte == b'.')
             && bytes.first().is_some_and(|&byte| alphanumeric(byte))
             && bytes.last().is_some_and(|&byte| alphanumeric(byte))
             && !name.contains("..")
-            && name.parse::<std::net::Ipv4Addr>().is_err();
-        good.then(|| Self(name.to_owned()))
+            && name.parse::<std::net::Ipv4Addr>().is_err()
     }
 
     /// Whether S3 would make a bucket of this name: it keeps some for itself.

@@ -7,7 +7,7 @@ use coffer_vault::policy::{Action, Timestamp};
 use coffer_vault::record::{ObjectName, Tags};
 use coffer_vault::version::Which;
 use coffer_vault::{Asked, AskedAction, AskedOf, BucketName, Vault};
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderName, header};
 use s3s::dto::{ObjectLockLegalHold, ObjectLockRetention, Tagging};
 use s3s::xml::{Deserialize, Deserializer};
 
@@ -18,6 +18,9 @@ use crate::request::asked::actions;
 use crate::request::asked::given::{self, Part};
 use crate::request::asked::values::{RequestValues, text_of};
 use crate::request::context::RequestContext;
+
+/// Looked for in each request.
+const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 
 /// A request, as far as it is known before its operation reads it.
 pub(crate) struct Described<'a> {
@@ -49,7 +52,7 @@ pub(crate) fn is_any_shared(vault: &Vault, bucket: &str, headers: &HeaderMap) ->
 
 /// What a copy is made of; none where that can't be read, which the operation refuses.
 fn source(headers: &HeaderMap) -> Option<(BucketName, ObjectName, Which)> {
-    let header = headers.get("x-amz-copy-source")?;
+    let header = headers.get(COPY_SOURCE)?;
     copy_source::locate(header.to_str().ok()?).ok()
 }
 
