@@ -4,7 +4,7 @@
 //! hyper             HTTP/1.1, requests counted by `tracked_service`
 //! coalesce_reads    up to 64 KiB a read, from several records; `read_quantum` drives it in turns
 //! rustls            the records of TLS
-//! read_ahead        64 KiB of ciphertext a read, in a pooled buffer
+//! read_ahead        32 KiB of ciphertext a read, in a pooled buffer
 //! slow_peer         a peer that takes bytes too slowly is cut off
 //! cutoff_socket     when what it carries was erased, throws away what the kernel still holds
 //! TCP               accepted by `tls_listener`, in one of its `slots`; a proxy is heard out first
@@ -15,6 +15,8 @@
 mod forward_writes;
 
 pub mod minimum_rate;
+
+pub mod head_timer;
 
 pub mod activity;
 

@@ -15,7 +15,7 @@ use http::{Request, Response};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::Service;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::{NamedGroup, ProtocolVersion};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
@@ -26,6 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::connection::activity::Activity;
 use crate::connection::coalesce_reads::CoalesceReads;
 use crate::connection::cutoff_socket::{CutoffService, CutoffSocket};
+use crate::connection::head_timer::HeadTimer;
 use crate::connection::minimum_rate::MinimumRate;
 use crate::connection::plain_http;
 use crate::connection::proxies::Proxies;
@@ -209,7 +210,7 @@ impl TlsListener {
         let builder = http1::Builder::new();
         let mut connection = Box::pin(
             { builder }
-                .timer(TokioTimer::new())
+                .timer(HeadTimer::default())
                 .header_read_timeout(self.limits.header_timeout())
                 .max_header_size(HEADER_BYTES)
                 .max_buf_size(HTTP_BUFFER_BYTES)
