@@ -14,6 +14,8 @@ pub(crate) mod sealed_file;
 
 pub(crate) mod reader;
 
+pub(crate) mod space_ahead;
+
 pub(crate) mod in_flight;
 pub(crate) mod writer;
 

@@ -116,6 +116,10 @@ pub const WRITE_BYTES: usize = 256 * 1_024;
 /// for the disk.
 pub const WRITE_BYTES_MANY: usize = 128 * 1_024;
 
+/// Space on the disk that a blob's file is given at once, ahead of its bytes. More saves nothing
+/// more; what was given and not filled is given back.
+pub const SPACE_AHEAD_BYTES: u64 = 1 << 20;
+
 /// From so many writers on, each that begins writes less at once, and none fills a second buffer
 /// while the first waits for the disk.
 pub const WRITERS_MANY: usize = 32;
@@ -143,7 +147,7 @@ pub const SCRATCH_CHUNKS: usize = 4;
 pub const PROBE_BYTES: usize = 64 * 1_024;
 
 /// Free buffers of each size kept for the next reader or writer, in bytes.
-pub const POOL_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+pub const POOL_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
 /// Ids that a walk over a catalog takes at once.
 pub const WALK_PAGE: usize = 1_000;

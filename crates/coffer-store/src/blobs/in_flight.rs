@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::blobs::buffers::{Buffer, WRITE, WRITE_MANY};
 use crate::blobs::folder::{BlobStore, Inner, in_background};
 use crate::blobs::path::path_of;
+use crate::blobs::space_ahead;
 use crate::blobs::write_stall;
 use crate::database::readers::blocking;
 use crate::error::{Result, StoreError};
@@ -141,6 +142,9 @@ impl BlobFile {
         } = self;
         blocking(move || {
             let file = in_flight.write_out(written, &out[..end], flushed_bytes)?;
+            // Others may need it while the disk is waited for.
+            drop(out);
+            space_ahead::give_back(&file, flushed_bytes + end as u64);
             file.sync_data()
                 .map_err(|error| StoreError::io("sync a blob", error))?;
             in_flight.store.sync_entry(in_flight.id)?;
@@ -226,6 +230,7 @@ impl InFlight {
         if free_space::room_bytes_for(&file) == 0 {
             return Err(StoreError::Full);
         }
+        space_ahead::take(&file, offset_bytes);
         file.write_all_at(sealed, offset_bytes)
             .map_err(|error| StoreError::io("write a blob", error))?;
         Ok(file)
