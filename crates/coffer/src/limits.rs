@@ -25,7 +25,7 @@ pub const PROMOTION_ANSWER_WAIT: Duration = Duration::from_millis(300);
 /// Bytes of ciphertext read from a socket at once. Fewer, larger reads save 0.18 CPU seconds a
 /// gigabyte uploaded against the 4 KiB at a time that rustls asks for; still larger ones
 /// save nothing more and take memory.
-pub const READ_AHEAD_BYTES: usize = 64 * 1024;
+pub const READ_AHEAD_BYTES: usize = 32 * 1024;
 
 /// Read-ahead buffers in use at once, over all connections. A connection holds one only while it
 /// has bytes that its reader has not taken; one that gets none reads straight from its socket.

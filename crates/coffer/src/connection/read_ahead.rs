@@ -1,7 +1,7 @@
 //! Reading a socket in large steps.
 //!
 //! rustls asks its socket for 4 KiB at a time. [`ReadAhead`] stands between the two and reads
-//! 64 KiB at a time into a buffer of a [`Pool`], which it holds only while there are bytes that
+//! 32 KiB at a time into a buffer of a [`Pool`], which it holds only while there are bytes that
 //! rustls has not taken. So an idle connection holds none, a few buffers serve many connections
 //! while they stay warm in the cache, and their number is bounded: without one, the read goes
 //! straight to the socket.
