@@ -152,11 +152,11 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Mach
         )
     }));
     let who = |runs: bool| {
-        let of_job =
-            move |name: &str| job.only.is_empty() || job.only.iter().any(|(own, _)| *own == name);
         let all = experiments[0].series.iter().map(|one| &one.contender);
         all.filter(move |one| {
-            one.placement != Placement::None && of_job(&one.name) && one.availability.runs() == runs
+            one.placement != Placement::None
+                && job.is_for(&one.name)
+                && one.availability.runs() == runs
         })
     };
     Advice {
@@ -193,6 +193,9 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
     let mut best: Vec<Best> = Vec::new();
     for series in &experiments[0].series {
         let (name, placement) = (&series.contender.name, series.contender.placement);
+        if job.except.contains(&name.as_str()) {
+            continue;
+        }
         // What can't be told of one who took least is no ground to choose among the others.
         let coarse = placement != Placement::None && job.is_coarse(experiments, evidence.x, name);
         if resource == Resource::Cpu && coarse {

@@ -3,6 +3,7 @@
 use coffer_measure::statistics::Estimate;
 
 use crate::record::{Experiment, Point, Record, Sample, Series};
+use crate::sendfile::way::{DEVICE, SPLICE};
 
 /// A job that an operator has.
 pub(super) struct Job {
@@ -19,6 +20,8 @@ pub(super) struct Job {
     /// Only these are for the job, each with what it is compared with: the same without
     /// encryption. All, as they are, when it is empty.
     pub(super) only: &'static [(&'static str, &'static str)],
+    /// These are not: they do less than the job asks for.
+    pub(super) except: &'static [&'static str],
 }
 
 /// Experiments that belong together, there and back, and where on their axis to look.
@@ -86,7 +89,11 @@ const PLAIN: Job = Job {
     cpu_of: "the thread that encrypts",
     latency: None,
     only: &[],
+    except: &[],
 };
+
+/// What B compared encrypts in counter mode, which does not show who changes it.
+const UNAUTHENTICATED: &[&str] = &[DEVICE, SPLICE];
 
 /// The jobs, in the order of the page.
 pub(super) const JOBS: [Job; 8] = [
@@ -101,7 +108,8 @@ pub(super) const JOBS: [Job; 8] = [
     },
     Job {
         name: "Small requests",
-        about: "15 B from a file to a connection that stands",
+        about: "15 B from a file to a connection that stands, authenticated",
+        except: UNAUTHENTICATED,
         evidence: &[at(&["sendfile/request"], 15)],
         by_request: true,
         cpu_of: "the server",
@@ -110,6 +118,7 @@ pub(super) const JOBS: [Job; 8] = [
     Job {
         name: "Large streams",
         about: "from a file to a connection, authenticated, 1 MB and more",
+        except: UNAUTHENTICATED,
         evidence: &[
             at(&["sendfile/transfer"], 100_000_000),
             at(&["sendfile/transfer"], 10_000_000),
@@ -178,6 +187,12 @@ impl Evidence {
 }
 
 impl Job {
+    /// Whether it is for the job.
+    pub(super) fn is_for(&self, name: &str) -> bool {
+        let meant = self.only.is_empty() || self.only.iter().any(|(own, _)| *own == name);
+        meant && !self.except.contains(&name)
+    }
+
     /// What a contender's rounds cost, over all experiments: of a gigabyte or of a request, in
     /// [its unit](Self::amount). None where it was not measured in all of them, or too coarsely.
     pub(super) fn costs(

@@ -72,6 +72,31 @@ fn the_servers_cpu_decides_before_time_does() {
 }
 
 #[test]
+fn who_does_not_authenticate_is_no_advice() {
+    let x = 100_000_000;
+    let all = vec![
+        series("TLS", Placement::User, x, &rounds(0.72, 1.0)),
+        series(
+            "kernel TLS, sendfile",
+            Placement::Kernel,
+            x,
+            &rounds(0.9, 1.0),
+        ),
+        series(
+            "read, AF_ALG, write",
+            Placement::Kernel,
+            x,
+            &rounds(0.1, 0.1),
+        ),
+    ];
+    let unit = Unit::MegabytesPerSecond;
+    let all = advice(&record(vec![experiment("sendfile/transfer", unit, all)]));
+    let streams = of(&all, "Large streams");
+    assert_eq!(streams.verdict, Verdict::Choose(Placement::User));
+    assert_eq!(streams.ran, ["TLS", "kernel TLS, sendfile"]);
+}
+
+#[test]
 fn time_decides_where_cpu_does_not() {
     let all = transfer(&rounds(0.72, 3.0));
     let advice = of(&all, "Large streams");
