@@ -96,6 +96,9 @@ pub enum WorkName {
     Fairness,
     /// Uploads beside a sealed copy to a folder, and without
     Copy,
+    /// Durable PUT of 4 KiB by a gateway of an engine whose store answers 20 ms late, against one
+    /// connection's to that store
+    Engine,
 }
 
 /// Who can be measured.

@@ -6,3 +6,5 @@ pub mod pinning;
 pub mod disk;
 
 pub mod server_process;
+
+pub mod late;

@@ -17,7 +17,8 @@ use coffer_bench::report::figures::Report;
 use coffer_bench::report::table;
 use coffer_bench::works::buckets::{features, lifecycle, versions};
 use coffer_bench::works::{
-    builds, copy, fairness, handshakes, memory, mover, rotation, sealed, sealing, small, transfers,
+    builds, copy, engine, fairness, handshakes, memory, mover, rotation, sealed, sealing, small,
+    transfers,
 };
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -84,7 +85,7 @@ fn prepare(args: &Args) -> Result<Bench> {
 
 fn measure(args: &Args, bench: &Bench) -> Result<Report> {
     type Measure = fn(&Bench) -> Result<Vec<coffer_bench::report::figures::Work>>;
-    let measures: [(WorkName, Measure); 17] = [
+    let measures: [(WorkName, Measure); 18] = [
         (WorkName::Seal, sealing::seal_and_open),
         (WorkName::Get, transfers::get),
         (WorkName::Put, transfers::put),
@@ -102,6 +103,7 @@ fn measure(args: &Args, bench: &Bench) -> Result<Report> {
         (WorkName::Mover, mover::mover),
         (WorkName::Fairness, fairness::fairness),
         (WorkName::Copy, copy::copy),
+        (WorkName::Engine, engine::engine),
     ];
     let now = OffsetDateTime::now_utc();
     let mut report = Report {

@@ -29,3 +29,5 @@ pub mod mover;
 pub mod fairness;
 
 pub mod copy;
+
+pub mod engine;

@@ -241,6 +241,9 @@ impl State {
         let next = known.unwrap_or(readable.len() as u8);
         bucket.folded = readable.into_iter().take(usize::from(next)).collect();
         bucket.base = next;
+        if rules.keeps_numbers {
+            return;
+        }
         let collected = bucket.log.iter_mut().take(usize::from(next));
         collected.for_each(|segment| *segment = None);
     }

@@ -18,6 +18,9 @@ pub struct Rules {
     pub announces_epochs: bool,
     /// Segments are collected by the owner only, by a change of what says who owns the bucket.
     pub collects_as_owner: bool,
+    /// What is collected is read no more, and its number stays taken for as long as anyone may try
+    /// to write there.
+    pub keeps_numbers: bool,
 }
 
 impl Rules {
@@ -30,6 +33,14 @@ impl Rules {
         compares_what_exists: true,
         announces_epochs: true,
         collects_as_owner: true,
+        keeps_numbers: false,
+    };
+
+    /// As decided of records: a creation that succeeded is all that a commit needs.
+    pub const RECORDS: Self = Self {
+        looks_after_writes: false,
+        keeps_numbers: true,
+        ..Self::ALL
     };
 }
 

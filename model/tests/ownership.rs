@@ -30,12 +30,8 @@ const TWO: Bounds = Bounds {
     ..ONE
 };
 
-fn holds(bounds: Bounds) {
-    let found = Cluster {
-        bounds,
-        rules: Rules::ALL,
-    }
-    .search();
+fn holds(bounds: Bounds, rules: Rules) {
+    let found = Cluster { bounds, rules }.search();
     let (states, depth) = (found.unique_state_count(), found.max_depth());
     println!("{states} states, {depth} deep");
     assert!(found.is_done(), "not all was searched");
@@ -49,17 +45,23 @@ fn holds(bounds: Bounds) {
 
 #[test]
 fn a_bucket_with_three_owners_one_after_the_other_loses_nothing() {
-    holds(ONE);
+    holds(ONE, Rules::ALL);
 }
 
 #[test]
 fn late_and_repeated_requests_lose_nothing() {
-    holds(LATE);
+    holds(LATE, Rules::ALL);
 }
 
 #[test]
 fn two_buckets_of_three_gateways_lose_nothing() {
-    holds(TWO);
+    holds(TWO, Rules::ALL);
+}
+
+#[test]
+fn where_no_number_is_free_again_a_commit_is_one_creation_and_loses_nothing() {
+    holds(ONE, Rules::RECORDS);
+    holds(LATE, Rules::RECORDS);
 }
 
 #[track_caller]

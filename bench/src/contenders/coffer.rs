@@ -57,9 +57,21 @@ impl Coffer {
         client: &Client,
         settings: &str,
     ) -> Result<Self> {
+        Self::start_as(program, folder, pinned, client, (settings, &[]))
+    }
+
+    /// The same, with more arguments.
+    pub fn start_as(
+        program: &Path,
+        folder: &Path,
+        pinned: bool,
+        client: &Client,
+        (settings, arguments): (&str, &[String]),
+    ) -> Result<Self> {
         let data = folder.join("data");
         let address = free_address()?;
-        let command = serving(program, folder, &data, address, settings)?;
+        let mut command = serving(program, folder, &data, address, settings)?;
+        command.args(arguments);
         let ready = Ready::Says("ready");
         let process = ServerProcess::start("coffer", command, pinned, ready, folder)?;
         let authority = folder.join(Self::AUTHORITY);

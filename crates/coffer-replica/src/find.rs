@@ -1,6 +1,6 @@
 //! Finding heads: the newest, and that of a moment.
 //!
-//! Heads have consecutive numbers, of which the lowest are removed, so that a few requests find one
+//! Heads, and records in a log that has such, have consecutive numbers, of which the lowest are removed, so that a few requests find one
 //! among millions.
 
 use std::collections::BTreeSet;
@@ -14,30 +14,54 @@ use object_store::path::Path;
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
+use crate::head::entry::Entry;
 use crate::head::{Gap, Head, KnownHead};
 use crate::limits::{HEAD_MAX_BYTES, HEADS_READ_AT_ONCE, LISTED_MAX};
 use crate::names;
 use crate::store::{Copy, get};
 
+pub(crate) mod fold;
+
 /// What was found of a moment.
 #[derive(Default)]
-pub(crate) struct HeadAt {
-    /// The head.
-    pub(crate) found: Option<(Head, KnownHead)>,
-    /// Heads that were looked at and do not open.
+pub(crate) struct EntryAt {
+    /// The head or record.
+    pub(crate) found: Option<Entry>,
+    /// Those that were looked at and do not open.
     pub(crate) damaged: BTreeSet<u64>,
 }
 
 impl Copy {
-    /// The newest head; none of a copy that has none yet.
+    /// The newest head, without what records behind it add; none of a copy that has none yet.
     ///
     /// # Errors
     /// [`ReplicaError::Altered`] when it does not open.
     pub async fn newest_head(&self) -> Result<Option<(Head, KnownHead)>> {
+        let Some(number) = self.newest_number().await? else {
+            return Ok(None);
+        };
+        let newest = self.entry(number).await?;
+        match newest.head() {
+            Ok(head) => Ok(Some((Head::clone(head), newest.known))),
+            Err(number) => Ok(Some(self.head(number).await?)),
+        }
+    }
+
+    /// The newest head or record; none of a copy that has none yet.
+    pub(crate) async fn newest_entry(&self) -> Result<Option<Entry>> {
         match self.newest_number().await? {
-            Some(number) => Ok(Some(self.head(number).await?)),
+            Some(number) => Ok(Some(self.entry(number).await?)),
             None => Ok(None),
         }
+    }
+
+    /// What has a number, a head or a record.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Missing`], [`ReplicaError::Altered`].
+    pub(crate) async fn entry(&self, number: u64) -> Result<Entry> {
+        let found = get(&*self.store, &names::head(number), HEAD_MAX_BYTES).await?;
+        Entry::open(&self.key, self.id, number, &found)
     }
 
     /// The head of a number.
@@ -49,31 +73,31 @@ impl Copy {
         Head::open(&self.key, self.id, number, &sealed)
     }
 
-    /// The newest head that opens and is as of this moment or an earlier one, in milliseconds
-    /// since 1970; none when the oldest that opens is later. Heads that do not open are passed
-    /// over, and named as far as they were met.
-    pub(crate) async fn head_at(&self, at_ms: i64) -> Result<HeadAt> {
-        let mut at = HeadAt::default();
+    /// The newest head or record that opens and is as of this moment or an earlier one, in
+    /// milliseconds since 1970; none when the oldest that opens is later. Those that do not open
+    /// are passed over, and named as far as they were met.
+    pub(crate) async fn entry_at(&self, at_ms: i64) -> Result<EntryAt> {
+        let mut at = EntryAt::default();
         let (Some(low), Some(mut high)) = (self.number_from(0).await?, self.newest_number().await?)
         else {
             return Ok(at);
         };
-        let Some(lowest) = self.head_from(low, high, &mut at.damaged).await? else {
+        let Some(lowest) = self.entry_from(low, high, &mut at.damaged).await? else {
             return Ok(at);
         };
-        if lowest.0.as_of_ms > at_ms {
+        if lowest.as_of_ms() > at_ms {
             return Ok(at);
         }
-        let (mut low, mut found) = (lowest.0.number, lowest);
+        let (mut low, mut found) = (lowest.number(), lowest);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            let Some(head) = self.head_from(middle, high, &mut at.damaged).await? else {
+            let Some(entry) = self.entry_from(middle, high, &mut at.damaged).await? else {
                 high = middle - 1;
                 continue;
             };
-            if head.0.as_of_ms <= at_ms {
-                low = head.0.number;
-                found = head;
+            if entry.as_of_ms() <= at_ms {
+                low = entry.number();
+                found = entry;
             } else {
                 high = middle - 1;
             }
@@ -82,16 +106,16 @@ impl Copy {
         Ok(at)
     }
 
-    /// The first head from this number on, up to `last`, that opens: some may be missing, as it is
-    /// when a removal is broken off, or damaged.
-    pub(crate) async fn head_from(
+    /// The first head or record from this number on, up to `last`, that opens: some may be missing,
+    /// as it is when a removal is broken off, or damaged.
+    pub(crate) async fn entry_from(
         &self,
         mut number: u64,
         last: u64,
         damaged: &mut BTreeSet<u64>,
-    ) -> Result<Option<(Head, KnownHead)>> {
+    ) -> Result<Option<Entry>> {
         while number <= last {
-            match self.head(number).await {
+            match self.entry(number).await {
                 Err(ReplicaError::Altered { .. }) => {
                     damaged.insert(number);
                     number += 1;
@@ -114,8 +138,8 @@ impl Copy {
     pub async fn damage_around(&self, number: u64) -> Result<(RangeInclusive<u64>, Gap)> {
         let (mut first, mut before) = (number, None);
         while before.is_none() && first > 1 {
-            match self.head(first - 1).await {
-                Ok((head, _)) => before = Some(head),
+            match self.entry(first - 1).await {
+                Ok(entry) => before = Some(entry),
                 Err(ReplicaError::Altered { .. }) => first -= 1,
                 Err(ReplicaError::Missing { .. }) => break,
                 Err(error) => return Err(error),
@@ -123,11 +147,11 @@ impl Copy {
         }
         let newest = self.newest_number().await?.unwrap_or(number);
         let mut damaged = BTreeSet::from([number]);
-        let after = self.head_from(number + 1, newest, &mut damaged).await?;
+        let after = self.entry_from(number + 1, newest, &mut damaged).await?;
         let last = damaged.last().copied().unwrap_or(number);
-        let from_ms = before.as_ref().map_or(0, |head| head.as_of_ms);
-        let (first_ms, to_ms) = after.map_or((from_ms, now_ms()), |(head, _)| {
-            (head.first_ms, head.as_of_ms)
+        let from_ms = before.as_ref().map_or(0, Entry::as_of_ms);
+        let (first_ms, to_ms) = after.map_or((from_ms, now_ms()), |entry| {
+            (entry.first_ms(), entry.as_of_ms())
         });
         let gap = Gap {
             from_ms: from_ms.max(first_ms).min(to_ms),
@@ -136,7 +160,7 @@ impl Copy {
         Ok((first..=last, gap))
     }
 
-    /// The heads that do not open, of all up to this one.
+    /// The heads and records that do not open, of all up to this one.
     ///
     /// # Errors
     /// Of the store.
@@ -146,10 +170,10 @@ impl Copy {
             let numbers = self.heads_in(group).await?.into_iter();
             let numbers = numbers.filter(|number| *number <= last);
             let opened =
-                stream::iter(numbers).map(async |number| (number, self.head(number).await));
+                stream::iter(numbers).map(async |number| (number, self.entry(number).await));
             let mut opened = pin!(opened.buffered(HEADS_READ_AT_ONCE));
-            while let Some((number, head)) = opened.next().await {
-                match head {
+            while let Some((number, entry)) = opened.next().await {
+                match entry {
                     Err(ReplicaError::Altered { .. }) => damaged.push(number),
                     // It left the window meanwhile.
                     Ok(_) | Err(ReplicaError::Missing { .. }) => {}

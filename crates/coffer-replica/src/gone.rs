@@ -110,7 +110,8 @@ impl CopyWriter {
     pub async fn note_gone(&mut self, blobs: BTreeMap<BucketId, Vec<BlobId>>) -> Result<GoneList> {
         let list = GoneList {
             at: self.next_number(),
-            head: self.known().number,
+            // One that is being written meanwhile may name them still.
+            head: self.known().number + u64::from(self.head.covers.is_some()),
             blobs,
         };
         if list.blob_count() > GONE_LIST_MAX {

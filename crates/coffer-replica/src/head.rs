@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use coffer_seal::{Context, SecretKey, open, seal};
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,10 @@ use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
 use crate::limits::{GAP_MIN_MS, GAPS_MAX};
 use crate::names::{self, CopyId, Number};
+
+pub(crate) mod entry;
+
+pub(crate) mod record;
 
 /// All that a copy holds at one moment. It lies sealed under the copy key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,10 +52,24 @@ pub struct Head {
     /// The keystore that the copy holds, or an earlier one: then that one is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keystore: Option<KeystoreRef>,
+    /// Of a log that has records: which of those before it are in it. Without, all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covers: Option<Covers>,
     /// Small files, by their paths in the data folder.
     pub files: BTreeMap<String, Vec<Piece>>,
     /// Catalogs, by their buckets' ids.
     pub buckets: BTreeMap<String, BucketState>,
+}
+
+/// Which records a head has in it. Those that were written while it was put together may say of a
+/// catalog more than it does: whoever reads it reads these as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Covers {
+    /// Those of up to this number.
+    pub number: u64,
+    /// How far the files have come that records add to: a count that only rises.
+    pub files: u64,
 }
 
 /// A time in which changes were not copied as they came: between its ends the copy has no state.
@@ -72,6 +91,9 @@ pub struct Piece {
     pub bytes: u64,
     /// What it is, in hexadecimal digits.
     pub sha256: String,
+    /// Its bytes, where they came in a record: then it has no object of its own.
+    #[serde(skip)]
+    pub(crate) carried: Option<Bytes>,
 }
 
 /// A keystore in the copy, by name and by hash.
@@ -172,11 +194,18 @@ fn context(copy: CopyId, number: u64) -> Context {
 }
 
 impl Head {
-    /// What is said of time by the head that follows `before`. Times never go back, whatever the
-    /// clock does, so that the head of a moment can be searched for.
-    pub(crate) fn follow(&mut self, before: &Self) {
-        self.as_of_ms = self.as_of_ms.max(before.as_of_ms);
-        self.after_ms = self.after_ms.clamp(before.as_of_ms, self.as_of_ms);
+    /// The number of the last record that is in it for sure.
+    pub(crate) fn covered(&self) -> u64 {
+        let all = self.number.saturating_sub(1);
+        self.covers.map_or(all, |covers| covers.number.min(all))
+    }
+
+    /// What is said of time by the head that follows the head `before`, and behind that perhaps
+    /// records, of which the last is as of `as_of_ms`. Times never go back, whatever the clock
+    /// does, so that the head of a moment can be searched for.
+    pub(crate) fn follow(&mut self, before: &Self, as_of_ms: i64) {
+        self.as_of_ms = self.as_of_ms.max(as_of_ms);
+        self.after_ms = self.after_ms.clamp(as_of_ms, self.as_of_ms);
         self.first_ms = match before.first_ms {
             0 => self.as_of_ms,
             first => first,

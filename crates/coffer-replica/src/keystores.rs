@@ -119,10 +119,10 @@ impl KeystoreWriter {
             let found = record.keystore;
             return Err(ReplicaError::ForeignCopy { found });
         }
-        let newest = self.copy.newest_head().await?;
-        match newest.ok_or(ReplicaError::NoCopy)?.0 {
-            head if head.epoch > self.epoch => Err(ReplicaError::Fenced {
-                number: head.number,
+        let newest = self.copy.newest_entry().await?;
+        match newest.ok_or(ReplicaError::NoCopy)? {
+            newest if newest.epoch() > self.epoch => Err(ReplicaError::Fenced {
+                number: newest.number(),
             }),
             _ => Ok(()),
         }

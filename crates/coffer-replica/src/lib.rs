@@ -39,7 +39,8 @@ mod keystores;
 
 pub use error::{ReplicaError, Result};
 pub use gone::GoneList;
-pub use head::{BucketState, Gap, Head, KeystoreRef, KnownHead, Piece, SegmentRef};
+pub use head::record::{NewRecord, RecordedFiles, RecordedPages};
+pub use head::{BucketState, Covers, Gap, Head, KeystoreRef, KnownHead, Piece, SegmentRef};
 pub use keystores::{FoundKeystore, KeystoreWriter, newer_keystore, newest_keystore};
 pub use names::CopyId;
 pub use place::Place;
@@ -47,7 +48,7 @@ pub use read::{CopyReader, Moment, RestoredCatalog};
 pub use store::lease::{FoundLease, Lease, LeasePlace};
 pub use store::{Copy, CopyRecord, Store};
 pub use sweep::Swept;
-pub use write::{CopyWriter, NewSegment};
+pub use write::{CopyWriter, NewSegment, RecordWriter};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure

@@ -24,6 +24,18 @@ pub const CHAIN_SPARE_BYTES: u64 = 16 * 1_024 * 1_024;
 /// The longest head, sealed, in bytes: 10,000 buckets and all files fit.
 pub const HEAD_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
+/// The most pages of a record, of all catalogs: 4 MiB. More goes as segments, and a head.
+pub const RECORD_PAGES_MAX: usize = 1_024;
+
+/// The most bytes of files in a record.
+pub const RECORD_FILES_MAX_BYTES: usize = 1_024 * 1_024;
+
+/// The longest record, sealed, in bytes: more than that takes.
+pub const RECORD_MAX_BYTES: u64 = 6 * 1_024 * 1_024;
+
+/// So often a log is taken over again when a late record of its owner of before was faster.
+pub const TURNS_TRIED: usize = 8;
+
 /// The longest piece of a file, in bytes.
 pub const PIECE_MAX_BYTES: usize = 8 * 1_024 * 1_024;
 

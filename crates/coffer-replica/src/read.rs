@@ -1,8 +1,5 @@
 //! Reading a copy back: heads, files, catalogs, blobs, each checked against what names it.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use bytes::Bytes;
 use coffer_durable::rfc3339;
 use coffer_seal::{BlobId, BucketId};
@@ -11,18 +8,19 @@ use object_store::{ObjectStoreExt, path::Path};
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
-use crate::head::{BucketState, Gap, Head, KnownHead, Piece, SegmentRef};
-use crate::limits::{GAP_MIN_MS, PAGE_BYTES, PIECE_MAX_BYTES, SEGMENT_MAX_BYTES};
+use crate::find::fold::State;
+use crate::head::{Gap, Head, KnownHead, Piece};
+use crate::limits::{GAP_MIN_MS, PIECE_MAX_BYTES};
 use crate::names;
-use crate::segment;
 use crate::store::{Copy, get};
 use crate::write::{CopyWriter, check_known};
 
-/// A copy as one of its heads has it.
+mod catalogs;
+
+/// A copy as one of its heads has it, or one of the records behind a head.
 pub struct CopyReader {
     copy: Copy,
-    head: Head,
-    known: KnownHead,
+    state: State,
 }
 
 /// How a moment that was asked for, and the head that was found, are to each other.
@@ -56,19 +54,19 @@ impl CopyReader {
     /// # Errors
     /// [`ReplicaError::NoCopy`] of one that has none; [`ReplicaError::RolledBack`].
     pub async fn newest(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
-        let newest = copy.newest_head().await?;
-        check_known(newest.as_ref().map(|(_, newest)| newest), known)?;
-        let (head, known) = newest.ok_or(ReplicaError::NoCopy)?;
-        Ok(Self { copy, head, known })
+        let newest = copy.newest_state().await?;
+        check_known(newest.as_ref().map(|newest| &newest.known), known)?;
+        let state = newest.ok_or(ReplicaError::NoCopy)?;
+        Ok(Self { copy, state })
     }
 
     /// The head of a writer, of which nothing is read again.
-    pub fn of(writer: &CopyWriter) -> Self {
-        Self {
-            copy: writer.copy().clone(),
-            head: writer.head().clone(),
-            known: writer.known().clone(),
-        }
+    ///
+    /// # Errors
+    /// [`ReplicaError::Altered`], where records do not fit it.
+    pub fn of(writer: &CopyWriter) -> Result<Self> {
+        let (copy, state) = (writer.copy().clone(), writer.state()?);
+        Ok(Self { copy, state })
     }
 
     /// As it was at a moment, in milliseconds since 1970: the newest head of that moment or before,
@@ -78,23 +76,29 @@ impl CopyReader {
     /// As [`CopyReader::newest`]; [`ReplicaError::TooEarly`].
     pub async fn at(copy: Copy, known: Option<&KnownHead>, at_ms: i64) -> Result<(Self, Moment)> {
         let newest = Self::newest(copy, known).await?;
-        let at = newest.copy.head_at(at_ms).await?;
+        let at = newest.copy.entry_at(at_ms).await?;
         let mut damaged = at.damaged;
-        let found = at.found.filter(|(head, _)| head.as_of_ms > 0);
-        let Some((head, known)) = found else {
+        let found = at.found.filter(|entry| entry.as_of_ms() > 0);
+        let Some(found) = found else {
             return Err(newest.too_early(damaged.first().copied()).await?);
         };
+        if newest.copy.base_of(&found).await?.is_none() {
+            // What is left of before the oldest head.
+            return Err(newest.too_early(None).await?);
+        }
+        let (number, sha256) = (found.number(), found.known.sha256.clone());
+        let state = newest.copy.state_of(found).await?;
         let mut moment = Moment {
             is_newest: true,
             gap: None,
             damaged: Vec::new(),
             unchecked: None,
         };
-        if head.number < newest.head.number {
+        if number < newest.known().number {
             // What shows that the store withholds none between.
-            let next = newest.copy.head(head.number + 1).await;
+            let next = newest.copy.entry(number + 1).await;
             if matches!(next, Err(ReplicaError::Altered { .. })) {
-                let (heads, gap) = newest.copy.damage_around(head.number + 1).await?;
+                let (heads, gap) = newest.copy.damage_around(number + 1).await?;
                 damaged.extend(heads);
                 moment = Moment {
                     is_newest: false,
@@ -103,18 +107,18 @@ impl CopyReader {
                     unchecked: Some(gap),
                 };
                 let copy = newest.copy;
-                return Ok((Self { copy, head, known }, moment));
+                return Ok((Self { copy, state }, moment));
             }
-            let (after, after_known) = next?;
-            if after.previous != known.sha256 {
+            let after = next?;
+            if after.previous() != sha256 {
                 return Err(ReplicaError::Altered {
-                    object: names::head(after_known.number).to_string(),
+                    object: names::head(after.number()).to_string(),
                     problem: "it follows another head than the one before it",
                 });
             }
             let gap = Gap {
-                from_ms: after.after_ms,
-                to_ms: after.as_of_ms,
+                from_ms: after.after_ms(),
+                to_ms: after.as_of_ms(),
             };
             let is_in_gap = at_ms > gap.from_ms && gap.to_ms - gap.from_ms > GAP_MIN_MS;
             moment = Moment {
@@ -125,7 +129,7 @@ impl CopyReader {
         }
         moment.damaged = damaged.into_iter().collect();
         let copy = newest.copy;
-        Ok((Self { copy, head, known }, moment))
+        Ok((Self { copy, state }, moment))
     }
 
     /// Why there is nothing of a moment, where this head is damaged, if one is.
@@ -136,13 +140,13 @@ impl CopyReader {
                 first: *heads.start(),
                 last: *heads.end(),
                 from: rfc3339(gap.to_ms),
-                newest: rfc3339(self.head.as_of_ms),
+                newest: rfc3339(self.head().as_of_ms),
             });
         }
         Ok(ReplicaError::TooEarly {
-            first: rfc3339(self.head.first_ms),
-            kept: format!("{} s", self.head.keep_ms / 1_000),
-            newest: rfc3339(self.head.as_of_ms),
+            first: rfc3339(self.head().first_ms),
+            kept: format!("{} s", self.head().keep_ms / 1_000),
+            newest: rfc3339(self.head().as_of_ms),
         })
     }
 
@@ -171,12 +175,12 @@ impl CopyReader {
 
     /// What it holds.
     pub fn head(&self) -> &Head {
-        &self.head
+        &self.state.head
     }
 
     /// Which head that is.
     pub fn known(&self) -> &KnownHead {
-        &self.known
+        &self.state.known
     }
 
     /// The next piece of a file.
@@ -184,6 +188,9 @@ impl CopyReader {
     /// # Errors
     /// [`ReplicaError::Missing`], [`ReplicaError::Altered`].
     pub async fn piece(&self, piece: &Piece) -> Result<Bytes> {
+        if let Some(carried) = &piece.carried {
+            return Ok(carried.clone());
+        }
         let path = names::piece(piece.at);
         let bytes = get(&*self.copy.store, &path, PIECE_MAX_BYTES as u64).await?;
         if sha256_hex(&bytes) != piece.sha256 || bytes.len() as u64 != piece.bytes {
@@ -193,103 +200,6 @@ impl CopyReader {
             });
         }
         Ok(bytes)
-    }
-
-    /// Puts a catalog together in `to`, or only checks that it could be. Segments are read from the
-    /// newest back to the base, each once: of each page the first that is met counts.
-    ///
-    /// # Errors
-    /// [`ReplicaError::Missing`], [`ReplicaError::Altered`].
-    pub async fn catalog(
-        &self,
-        bucket: BucketId,
-        state: &BucketState,
-        to: Option<&File>,
-    ) -> Result<RestoredCatalog> {
-        self.catalog_after(bucket, state, None, to).await
-    }
-
-    /// As [`CopyReader::catalog`], over what `to` holds of `before`, if the chain goes back to
-    /// that: then only the segments behind it are read.
-    ///
-    /// # Errors
-    /// As [`CopyReader::catalog`].
-    pub async fn catalog_after(
-        &self,
-        bucket: BucketId,
-        state: &BucketState,
-        before: Option<&BucketState>,
-        to: Option<&File>,
-    ) -> Result<RestoredCatalog> {
-        let mut next = Some(state.last.clone());
-        let mut is_there = vec![false; state.page_count as usize];
-        let (mut segment_count, mut missing) = (0, state.page_count);
-        while let Some(reference) = next {
-            if let Some(before) = before.filter(|before| before.last == reference) {
-                // All pages that it had are there; those beyond were put since.
-                let spare = is_there.iter().skip(before.page_count as usize);
-                if spare.filter(|there| !**there).count() > 0 {
-                    return Err(self.altered(bucket, &reference, "pages are missing behind it"));
-                }
-                break;
-            }
-            let segment = self.segment(bucket, &reference).await?;
-            let description = segment.description;
-            let is_fit = segment_count > 0
-                || (description.is_last
-                    && description.commits == state.commits
-                    && description.page_count == state.page_count);
-            if !is_fit {
-                return Err(self.altered(bucket, &reference, "it is not what the head says of it"));
-            }
-            for (number, page) in segment.pages {
-                // A catalog that has become shorter has no use for what was behind.
-                let Some(there) = is_there.get_mut(number as usize - 1) else {
-                    continue;
-                };
-                if !std::mem::replace(there, true) {
-                    missing -= 1;
-                    let offset_bytes = u64::from(number - 1) * PAGE_BYTES as u64;
-                    to.map(|to| to.write_all_at(&page, offset_bytes))
-                        .transpose()?;
-                }
-            }
-            segment_count += 1;
-            next = description.previous;
-            if missing > 0 && next.is_none() {
-                return Err(self.altered(bucket, &reference, "pages are missing before it"));
-            }
-            if segment_count > state.segment_count {
-                return Err(self.altered(bucket, &reference, "there are more than the head says"));
-            }
-        }
-        if let Some(to) = to {
-            to.set_len(u64::from(state.page_count) * PAGE_BYTES as u64)?;
-            to.sync_all()?;
-        }
-        Ok(RestoredCatalog {
-            segment_count,
-            page_count: state.page_count,
-            commits: state.commits,
-        })
-    }
-
-    async fn segment(&self, bucket: BucketId, reference: &SegmentRef) -> Result<segment::Segment> {
-        let path = names::segment(bucket, reference.at);
-        let bytes = get(&*self.copy.store, &path, SEGMENT_MAX_BYTES).await?;
-        segment::read(&self.copy.key, (self.copy.id, bucket), reference, &bytes)
-    }
-
-    fn altered(
-        &self,
-        bucket: BucketId,
-        reference: &SegmentRef,
-        problem: &'static str,
-    ) -> ReplicaError {
-        ReplicaError::Altered {
-            object: names::segment(bucket, reference.at).to_string(),
-            problem,
-        }
     }
 
     /// The name of a blob's object, for messages.

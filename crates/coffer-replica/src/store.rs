@@ -1,14 +1,17 @@
 //! The store of one copy: what it says of itself, and its objects.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use coffer_seal::{KeystoreId, SecretKey};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ReplicaError, Result};
+use crate::head::entry::Entry;
 use crate::limits::SETTINGS_MAX_BYTES;
 use crate::names::{CopyId, RECORD};
 
@@ -36,6 +39,8 @@ pub struct Copy {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) key: SecretKey,
     pub(crate) id: CopyId,
+    /// What was read of a log behind its newest head.
+    pub(crate) recent: Arc<Mutex<BTreeMap<u64, Entry>>>,
 }
 
 impl CopyRecord {
@@ -76,6 +81,7 @@ impl Copy {
             store,
             key: system_key.derive(&label),
             id,
+            recent: Arc::default(),
         }
     }
 

@@ -1,13 +1,14 @@
 //! Removing what no head of the window names any more.
 //!
 //! The *floor* is the newest head that is as old as the window reaches back. Heads below it go
-//! first, and then what neither it nor a later one names: so a removal that is broken off leaves no
+//! first, with the records between them that it has in it for sure, and then what neither it nor a later one names: so a removal that is broken off leaves no
 //! head that lacks anything, and the next one goes on.
 //!
 //! A head that does not open is no floor: the one before it is, which keeps all that it named.
 //! Where there is none before it, nothing is removed until the one after it is the floor.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use coffer_seal::{BlobId, BucketId};
@@ -91,15 +92,16 @@ impl CopyWriter {
         until: Instant,
     ) -> Result<Swept> {
         let copy = &self.copy;
-        let at = copy.head_at(horizon_ms).await?;
+        let at = copy.entry_at(horizon_ms).await?;
         let lowest = copy.number_from(0).await?;
         let floor = match (at.found, lowest) {
-            (Some((floor, _)), _) => Some(floor),
+            // None: it is a record that the oldest head does not have in it yet.
+            (Some(entry), _) => copy.base_of(&entry).await?,
             // What these named can't be told from what none names.
             (None, Some(_)) if !at.damaged.is_empty() => None,
             // All are of the window.
-            (None, Some(number)) => Some(copy.head(number).await?.0),
-            (None, None) => Some(self.head.clone()),
+            (None, Some(number)) => copy.base_of(&copy.entry(number).await?).await?,
+            (None, None) => Some(Arc::new(self.head.clone())),
         };
         let number = floor.as_ref().map(|floor| floor.number).or(lowest);
         let number = number.unwrap_or_default();
@@ -153,7 +155,7 @@ impl CopyWriter {
         let groups = self.copy.head_groups().await?.into_iter();
         for group in groups.filter(|group| *group <= names::head_group(floor.number)) {
             let numbers = self.copy.heads_in(group).await?.into_iter();
-            let old = numbers.filter(|number| *number < floor.number);
+            let old = numbers.filter(|number| *number <= floor.covered());
             if !sweep.remove(store, old.map(names::head).collect()).await? {
                 return Ok(false);
             }

@@ -284,6 +284,7 @@ mod fickle;
 mod folder;
 mod keystores;
 mod lease;
+mod records;
 mod window;
 
 use self::fickle::Fickle;

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::Path as FilePath;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use coffer_durable::now_ms;
@@ -12,6 +13,8 @@ use tokio::io::AsyncReadExt;
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
+use crate::find::fold::State;
+use crate::head::record::Record;
 use crate::head::{BucketState, Head, KnownHead, Piece, SegmentRef};
 use crate::limits::{
     BLOB_PART_BYTES, CHAIN_SEGMENTS_MAX, CHAIN_SPARE_BYTES, HEAD_MAX_BYTES, PIECE_MAX_BYTES,
@@ -21,8 +24,14 @@ use crate::names::{self, Number, RECORD};
 use crate::segment::{self, Description};
 use crate::store::{Copy, CopyRecord, create, get};
 
+mod end;
+
+mod records;
+
 mod turns;
 
+use self::end::{Last, LogEnd, Settled, Term};
+pub use self::records::RecordWriter;
 use self::turns::Turn;
 pub(crate) use self::turns::check_known;
 
@@ -30,8 +39,10 @@ pub(crate) use self::turns::check_known;
 pub struct CopyWriter {
     pub(crate) copy: Copy,
     pub(crate) head: Head,
-    known: KnownHead,
+    end: Arc<LogEnd>,
     next: u64,
+    /// The records that the log had behind its newest head when it was taken over.
+    behind: Vec<Arc<Record>>,
 }
 
 /// Pages that make a segment.
@@ -87,9 +98,15 @@ impl CopyWriter {
         &self.head
     }
 
-    /// The head that was written last.
-    pub fn known(&self) -> &KnownHead {
-        &self.known
+    /// The head, or record, that was written last.
+    pub fn known(&self) -> KnownHead {
+        self.end.last().known
+    }
+
+    /// What the copy holds as of now, of which nothing is read again.
+    pub(crate) fn state(&self) -> Result<State> {
+        let base = Arc::new(self.head.clone());
+        State::fold(base, self.behind.clone(), self.known())
     }
 
     /// The copy.
@@ -143,6 +160,7 @@ impl CopyWriter {
             at: self.next_number(),
             bytes: bytes.len() as u64,
             sha256: sha256_hex(&bytes),
+            carried: None,
         };
         self.create_new(&names::piece(piece.at), bytes).await?;
         Ok(piece)
@@ -170,34 +188,7 @@ impl CopyWriter {
         id: BlobId,
         file: &FilePath,
     ) -> Result<Option<u64>> {
-        let mut file = match tokio::fs::File::open(file).await {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
-        let path = names::blob(bucket, id);
-        let mut part = read_part(&mut file).await?;
-        let mut length_bytes = part.len() as u64;
-        if part.len() < BLOB_PART_BYTES {
-            self.copy.store.put(&path, part.into()).await?;
-            return Ok(Some(length_bytes));
-        }
-        let upload = self.copy.store.put_multipart(&path).await?;
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, BLOB_PART_BYTES);
-        while !part.is_empty() {
-            // No more than one is under way beside the one that is read.
-            upload.wait_for_capacity(1).await?;
-            upload.put(part.into());
-            part = match read_part(&mut file).await {
-                Ok(part) => part,
-                Err(error) => {
-                    upload.abort().await?;
-                    return Err(error);
-                }
-            };
-            length_bytes += part.len() as u64;
-        }
-        upload.finish().await?;
-        Ok(Some(length_bytes))
+        self.copy.put_blob(bucket, id, file).await
     }
 
     /// Writes the next head. With it, what `next` says is what the copy holds.
@@ -207,37 +198,58 @@ impl CopyWriter {
     /// tried again, but for those that say that the copy is not what this writer left.
     pub async fn commit(&mut self, next: Head) -> Result<()> {
         self.check_there().await?;
+        self.append(next).await?;
+        // Where there are records, no number is free for a day that was taken once.
+        if self.head.covers.is_some() {
+            return Ok(());
+        }
+        // Its number may have been free because it was collected: then others went on.
+        match self.copy.newest_number().await? {
+            Some(number) if number > self.known().number => Err(self.fenced_by(number).await),
+            _ => Ok(()),
+        }
+    }
+
+    /// Creates the next head, in its turn among records.
+    async fn append(&mut self, next: Head) -> Result<()> {
+        let end = self.end.clone();
+        let _turn = end.turn().await;
         loop {
-            let number = self.known.number + 1;
+            let last = end.last();
+            let number = last.known.number + 1;
             let mut head = Head {
                 number,
                 epoch: self.head.epoch,
                 writer: self.head.writer.clone(),
-                previous: self.known.sha256.clone(),
+                previous: last.known.sha256.clone(),
                 written_ms: now_ms(),
                 next: self.next,
                 ..next.clone()
             };
-            head.follow(&self.head);
+            head.follow(&self.head, last.as_of_ms);
             let (sealed, known) = head.seal(&self.copy.key, self.copy.id);
             if sealed.len() as u64 > HEAD_MAX_BYTES {
                 return Err(ReplicaError::TooLarge { what: "a head" });
             }
             let created = create(&*self.copy.store, &names::head(number), sealed.into()).await;
-            let is_ours = match created {
-                Ok(true) => true,
+            let settled = match created {
+                Ok(true) => Settled::Ours,
                 // In doubt, or there: it is read what lies there.
-                created => self.settle(created, number, &known).await?,
+                created => end.settle(&self.copy, created, &known).await?,
             };
-            if is_ours {
-                (self.head, self.known) = (head, known);
-                break;
+            match settled {
+                Settled::Ours => {
+                    end.went_on(known, head.as_of_ms, true);
+                    self.head = head;
+                    return Ok(());
+                }
+                Settled::Earlier(entry) => {
+                    end.found(&entry);
+                    if let Ok(head) = entry.head() {
+                        self.head = Head::clone(head);
+                    }
+                }
             }
-        }
-        // Its number may have been free because it was collected: then others went on.
-        match self.copy.newest_number().await? {
-            Some(number) if number > self.known.number => Err(self.fenced_by(number).await),
-            _ => Ok(()),
         }
     }
 
@@ -247,7 +259,7 @@ impl CopyWriter {
     /// # Errors
     /// What became of it.
     pub async fn check_there(&self) -> Result<()> {
-        let (store, known) = (&*self.copy.store, &self.known);
+        let (store, known) = (&*self.copy.store, self.known());
         if known.number == 0 {
             return Ok(());
         }
@@ -271,37 +283,47 @@ impl CopyWriter {
             Err(error) => Err(error),
         }
     }
+}
 
-    /// What became of a head whose creation was not acknowledged: whether it is there. If not, an
-    /// earlier attempt of this writer is there in its place, which was answered as failed, and
-    /// came late: it is as good, and the next follows it.
-    async fn settle(
-        &mut self,
-        created: Result<bool>,
-        number: u64,
-        ours: &KnownHead,
-    ) -> Result<bool> {
-        let path = names::head(number);
-        let found = match get(&*self.copy.store, &path, HEAD_MAX_BYTES).await {
-            Err(ReplicaError::Missing { .. }) => {
-                // It may still come: then the next attempt finds it.
-                let gone = std::io::Error::other("a head that was there is gone");
-                return created.and(Err(gone.into()));
-            }
-            found => found?,
+impl Copy {
+    /// As [`CopyWriter::put_blob`].
+    ///
+    /// # Errors
+    /// Of the store and of the disk.
+    pub async fn put_blob(
+        &self,
+        bucket: BucketId,
+        id: BlobId,
+        file: &FilePath,
+    ) -> Result<Option<u64>> {
+        let mut file = match tokio::fs::File::open(file).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
         };
-        if sha256_hex(&found) == ours.sha256 {
-            return Ok(true);
+        let path = names::blob(bucket, id);
+        let mut part = read_part(&mut file).await?;
+        let mut length_bytes = part.len() as u64;
+        if part.len() < BLOB_PART_BYTES {
+            self.store.put(&path, part.into()).await?;
+            return Ok(Some(length_bytes));
         }
-        let (found, known) = Head::open(&self.copy.key, self.copy.id, number, &found)?;
-        if found.writer != self.head.writer || found.previous != self.known.sha256 {
-            if found.promotions > self.head.promotions {
-                return Err(ReplicaError::Promoted { number });
-            }
-            return Err(ReplicaError::Fenced { number });
+        let upload = self.store.put_multipart(&path).await?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, BLOB_PART_BYTES);
+        while !part.is_empty() {
+            // No more than one is under way beside the one that is read.
+            upload.wait_for_capacity(1).await?;
+            upload.put(part.into());
+            part = match read_part(&mut file).await {
+                Ok(part) => part,
+                Err(error) => {
+                    upload.abort().await?;
+                    return Err(error);
+                }
+            };
+            length_bytes += part.len() as u64;
         }
-        (self.head, self.known) = (found, known);
-        Ok(false)
+        upload.finish().await?;
+        Ok(Some(length_bytes))
     }
 }
 

@@ -13,18 +13,24 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 /// A store that can be told to fail.
 #[derive(Debug, Default)]
 pub(super) struct Fickle {
     pub(super) inner: InMemory,
+    /// How many were asked for.
+    pub(super) requests: AtomicU32,
     /// How long it takes for each request.
     pub(super) takes: Duration,
     /// So many of the next puts are done, and answered as failed.
     pub(super) unheard: AtomicU32,
     /// So many of the next puts are not done.
     pub(super) refused: AtomicU32,
+    /// So many of the next puts are answered as failed, and done when they arrive.
+    pub(super) late: AtomicU32,
+    pub(super) arriving: Mutex<Vec<(Path, PutPayload, PutOptions)>>,
     /// After so many removals, if any are counted, none is done.
     pub(super) removals_left: AtomicU32,
     pub(super) counts_removals: AtomicBool,
@@ -52,6 +58,16 @@ fn takes_one(count: &AtomicU32) -> bool {
         .is_ok()
 }
 
+impl Fickle {
+    /// What was late is done.
+    pub(super) async fn arrive(&self) {
+        let arriving = std::mem::take(&mut *self.arriving.lock());
+        for (location, payload, opts) in arriving {
+            let _ = self.inner.put_opts(&location, payload, opts).await;
+        }
+    }
+}
+
 #[async_trait]
 impl ObjectStore for Fickle {
     async fn put_opts(
@@ -60,8 +76,14 @@ impl ObjectStore for Fickle {
         payload: PutPayload,
         mut opts: PutOptions,
     ) -> object_store::Result<PutResult> {
+        self.requests.fetch_add(1, Ordering::SeqCst);
         sleep(self.takes).await;
         if takes_one(&self.refused) {
+            return Err(timed_out());
+        }
+        if takes_one(&self.late) {
+            let put = (location.clone(), payload, opts);
+            self.arriving.lock().push(put);
             return Err(timed_out());
         }
         if self.is_careless.load(Ordering::SeqCst) {
@@ -88,6 +110,7 @@ impl ObjectStore for Fickle {
         location: &Path,
         options: GetOptions,
     ) -> object_store::Result<GetResult> {
+        self.requests.fetch_add(1, Ordering::SeqCst);
         sleep(self.takes).await;
         self.inner.get_opts(location, options).await
     }
@@ -110,6 +133,7 @@ impl ObjectStore for Fickle {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.requests.fetch_add(1, Ordering::SeqCst);
         self.inner.list(prefix)
     }
 

@@ -1,9 +1,13 @@
 //! Whose turn it is to write a copy: each start of a writer takes the next epoch by a head of its
 //! own, and a standby that is promoted ends the turn of the server that it followed.
 
-use super::CopyWriter;
+use std::sync::Arc;
+
+use super::{CopyWriter, Last, LogEnd, Term};
 use crate::error::{ReplicaError, Result};
-use crate::head::{Head, KnownHead};
+use crate::find::fold::State;
+use crate::head::{Covers, Head, KnownHead};
+use crate::limits::TURNS_TRIED;
 use crate::names::{self, CopyId};
 use crate::store::Copy;
 
@@ -37,37 +41,72 @@ impl CopyWriter {
         Self::take_over(copy, Some(known), Turn::Promoted).await
     }
 
-    /// Takes the next epoch, by a head of its own.
+    /// Takes the next epoch, by a head of its own. A late record of who wrote the log before may be
+    /// faster: then that is part of what is taken over.
     pub(super) async fn take_over(
         copy: Copy,
         known: Option<&KnownHead>,
         turn: Turn,
     ) -> Result<Self> {
-        let newest = copy.newest_head().await?;
-        check_known(newest.as_ref().map(|(_, newest)| newest), known)?;
-        if let (Turn::Same, Some((head, _))) = (turn, &newest) {
-            head.refuse_promoted()?;
+        let mut tried = 0;
+        loop {
+            let newest = copy.newest_state().await?;
+            check_known(newest.as_ref().map(|newest| &newest.known), known)?;
+            if let (Turn::Same, Some(newest)) = (turn, &newest) {
+                newest.base.refuse_promoted()?;
+            }
+            let mut writer = Self::behind(copy.clone(), newest, turn);
+            tried += 1;
+            match writer.commit(writer.head.clone()).await {
+                Err(ReplicaError::Fenced { number })
+                    if tried < TURNS_TRIED && copy.entry(number).await?.head().is_err() => {}
+                done => return done.map(|()| writer),
+            }
         }
-        let (head, known) = newest.unwrap_or((
-            Head::default(),
-            KnownHead {
+    }
+
+    /// The writer that goes on with a log, in the next epoch. What it says of chains is what the
+    /// newest head says: records behind that stay behind it.
+    fn behind(copy: Copy, newest: Option<State>, turn: Turn) -> Self {
+        let mut head = Head::default();
+        let mut last = Last {
+            known: KnownHead {
                 number: 0,
                 sha256: String::new(),
             },
-        ));
-        let mut writer = Self {
-            head: Head {
-                epoch: head.epoch + 1,
-                writer: CopyId::random().to_string(),
-                promotions: head.promotions + u32::from(turn == Turn::Promoted),
-                ..head
-            },
-            copy,
-            known,
-            next: 1,
+            as_of_ms: 0,
+            head: 0,
         };
-        writer.commit(writer.head.clone()).await?;
-        Ok(writer)
+        let mut behind = Vec::new();
+        if let Some(newest) = newest {
+            last = Last {
+                known: newest.known,
+                as_of_ms: newest.head.as_of_ms,
+                head: newest.base.number,
+            };
+            head = Arc::unwrap_or_clone(newest.base);
+            behind = newest.records;
+            if !behind.is_empty() {
+                let (number, files) = (head.covered(), 0);
+                head.covers.get_or_insert(Covers { number, files });
+            }
+            head.epoch = newest.head.epoch;
+        }
+        head.epoch += 1;
+        head.writer = CopyId::random().to_string();
+        head.promotions += u32::from(turn == Turn::Promoted);
+        let term = Term {
+            epoch: head.epoch,
+            writer: head.writer.clone(),
+            promotions: head.promotions,
+        };
+        Self {
+            copy,
+            head,
+            end: LogEnd::behind(last, term),
+            next: 1,
+            behind,
+        }
     }
 
     /// Whether no other writes the copy, as far as the store tells now.
@@ -75,14 +114,20 @@ impl CopyWriter {
     /// # Errors
     /// [`ReplicaError::Promoted`], [`ReplicaError::Fenced`]; of the store.
     pub async fn check_alone(&self) -> Result<()> {
-        let Some((newest, _)) = self.copy.newest_head().await? else {
+        let Some(newest) = self.copy.newest_entry().await? else {
             return Ok(());
         };
-        newest.refuse_promoted()?;
-        match newest.number {
-            number if number > self.known.number => Err(ReplicaError::Fenced { number }),
-            _ => Ok(()),
+        if let Ok(head) = newest.head() {
+            head.refuse_promoted()?;
         }
+        // One that is being created by this very writer is known when its turn is over.
+        let _turn = self.end.turn().await;
+        if newest.number() > self.known().number && newest.writer() != self.head.writer {
+            return Err(ReplicaError::Fenced {
+                number: newest.number(),
+            });
+        }
+        Ok(())
     }
 
     /// What it means that another wrote this head.

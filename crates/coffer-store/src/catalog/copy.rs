@@ -133,7 +133,7 @@ impl Catalog {
 
     /// Takes pages that were changed since `cursor` took them, `page_max` at most; what was taken
     /// before and has not arrived is taken again. None of a catalog that has no tap, or that
-    /// `cursor` does not follow.
+    /// `cursor` does not follow, or where all is new to one who takes only changes.
     pub async fn take_pages(&self, cursor: u32, page_max: usize) -> Result<Option<TakenPages>> {
         let tapped = self.connections().tapped();
         self.write(move |session| tapped.take(cursor, session.commit_count()?, page_max))

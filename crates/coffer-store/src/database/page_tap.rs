@@ -21,9 +21,12 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use crate::database::log::log_of;
-use crate::database::page_bits::PageBits;
 use crate::error::{Result, StoreError};
 use crate::limits::PAGE_BYTES;
+
+mod cursor;
+
+use self::cursor::Cursor;
 
 const HEADER_BYTES: u64 = 32;
 const FRAME_HEADER_BYTES: u64 = 24;
@@ -41,6 +44,9 @@ pub struct TakenPages {
     pub is_base: bool,
     /// Whether no others were changed.
     pub is_last: bool,
+    /// How many commits the database had when all was taken before; none, for the first of all
+    /// pages.
+    pub since: Option<u64>,
 }
 
 /// What was changed in one database, for each of those who copy it. It outlasts the database's
@@ -68,21 +74,17 @@ struct Seen {
     frame_count: u64,
 }
 
-/// One who copies.
-#[derive(Debug, Default)]
-struct Cursor {
-    /// What is to be taken; none: all, as soon as anything is.
-    pages: Option<PageBits>,
-    /// Whether anything changed since all was to be taken.
-    is_touched: bool,
-    /// What was taken last, until that is settled.
-    in_flight: Vec<u32>,
-}
-
 impl PageTap {
     /// From now on changes are noted for `cursor`, for whom all is new.
     pub fn follow(&self, cursor: u32) {
         self.0.lock().cursors.entry(cursor).or_default();
+    }
+
+    /// The same, for one who takes only what was changed since `leader` took all, and nothing
+    /// before that.
+    pub fn follow_behind(&self, cursor: u32, leader: u32) {
+        let mut state = self.0.lock();
+        state.cursors.entry(cursor).or_default().leader = Some(leader);
     }
 
     /// No more.
@@ -106,7 +108,7 @@ impl PageTap {
     /// What was taken last arrived.
     pub fn arrived(&self, cursor: u32) {
         if let Some(cursor) = self.0.lock().cursors.get_mut(&cursor) {
-            cursor.in_flight.clear();
+            cursor.arrived();
         }
     }
 
@@ -120,10 +122,8 @@ impl PageTap {
     /// All is to be taken again, as soon as anything changes or is taken.
     pub fn start_over(&self, cursor: u32) {
         if let Some(cursor) = self.0.lock().cursors.get_mut(&cursor) {
-            *cursor = Cursor {
-                is_touched: true,
-                ..Cursor::default()
-            };
+            cursor.lose();
+            cursor.is_touched = true;
         }
     }
 
@@ -160,10 +160,14 @@ impl PageTap {
         let in_file = database.metadata()?.len() / u64::from(PAGE_BYTES);
         let in_file = u32::try_from(in_file).map_err(|_| ErrorKind::InvalidData)?;
         let page_count = state.page_count.unwrap_or(in_file);
-        let Some(cursor) = state.cursors.get_mut(&cursor) else {
+        let who = cursor;
+        let Some(cursor) = state.cursors.get_mut(&who) else {
             return Ok(None);
         };
         cursor.give_back();
+        if cursor.leader.is_some() && cursor.pages.is_none() {
+            return Ok(None);
+        }
         let is_base = cursor.pages.is_none();
         let bits = cursor.pages.get_or_insert_default();
         if is_base {
@@ -174,6 +178,11 @@ impl PageTap {
         numbers.iter().for_each(|number| bits.remove(*number));
         let is_last = bits.count() == 0;
         cursor.in_flight.clone_from(&numbers);
+        cursor.in_flight_commits = is_last.then_some(commit_count);
+        let since = cursor.since.filter(|_| !is_base);
+        if is_last {
+            state.has_taken_all(who, commit_count);
+        }
         let pages = state.read(path, &database, numbers)?;
         Ok(Some(TakenPages {
             commit_count,
@@ -181,16 +190,8 @@ impl PageTap {
             pages,
             is_base,
             is_last,
+            since,
         }))
-    }
-}
-
-impl Cursor {
-    fn give_back(&mut self) {
-        let taken = std::mem::take(&mut self.in_flight);
-        if let Some(pages) = &mut self.pages {
-            taken.into_iter().for_each(|number| pages.insert(number));
-        }
     }
 }
 
@@ -198,10 +199,16 @@ impl State {
     /// Frames may have been missed.
     fn lose(&mut self) {
         for cursor in self.cursors.values_mut() {
-            *cursor = Cursor {
-                is_touched: cursor.is_touched,
-                ..Cursor::default()
-            };
+            cursor.lose();
+        }
+    }
+
+    /// From here on those are told of changes who follow behind this one, and did not know what
+    /// there is.
+    fn has_taken_all(&mut self, leader: u32, commit_count: u64) {
+        let cursors = self.cursors.values_mut();
+        for cursor in cursors.filter(|cursor| cursor.leader == Some(leader)) {
+            cursor.begin(commit_count);
         }
     }
 

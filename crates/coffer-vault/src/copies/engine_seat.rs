@@ -38,7 +38,7 @@ impl TakenLog {
         Self {
             right,
             id: writer.copy().id(),
-            known: writer.known().clone(),
+            known: writer.known(),
             writer: Arc::new(Mutex::new(Some(writer))),
         }
     }

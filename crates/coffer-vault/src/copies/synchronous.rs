@@ -97,6 +97,16 @@ impl Synchronous {
         }
     }
 
+    /// How many wait for what no head has.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.asked().saturating_sub(self.reached.borrow().ticket)
+    }
+
+    /// Returns when one more may wait.
+    pub(crate) async fn one_more(&self) {
+        self.wakes.notified().await;
+    }
+
     fn is_given_up(&self) -> bool {
         let reached = *self.reached.borrow();
         reached.is_given_up && reached.ticket < u64::MAX

@@ -106,5 +106,18 @@ pub const ENGINE_WRITE_WAIT: Duration = Duration::from_secs(20);
 /// How long the log of an engine keeps what was: a day, in milliseconds.
 pub const ENGINE_KEEP_MS: i64 = 24 * 3_600 * 1_000;
 
+/// How often the log of an engine has a head at least that has all records before it in it.
+pub const ENGINE_HEADS_EVERY: Duration = Duration::from_secs(10);
+
+/// After so many records, or so many bytes of them, a head follows in any case.
+pub const ENGINE_RECORDS_MAX: u64 = 256;
+
+/// See [`ENGINE_RECORDS_MAX`].
+pub const ENGINE_RECORDS_MAX_BYTES: u64 = 32 * 1_024 * 1_024;
+
+/// A record waits a quarter of the time that the one before it took, and this long at most, for as
+/// many as waited for that one.
+pub const ENGINE_GATHERS_MAX: Duration = Duration::from_millis(8);
+
 /// How often the first start of an engine looks whether its log is whole.
 pub const ENGINE_FOUND_LOOKS_EVERY: Duration = Duration::from_millis(50);

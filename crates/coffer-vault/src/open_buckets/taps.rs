@@ -1,6 +1,6 @@
 //! What was changed in buckets since copies took it. It outlasts a bucket's being closed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use coffer_seal::BucketId;
@@ -23,6 +23,8 @@ pub(crate) struct Taps(Mutex<State>);
 #[derive(Default)]
 struct State {
     cursors: BTreeSet<u32>,
+    /// Those who take only what was changed in catalogs behind another one.
+    behind: BTreeMap<u32, u32>,
     by_id: HashMap<BucketId, BucketTap>,
 }
 
@@ -38,10 +40,20 @@ impl Taps {
         }
     }
 
+    /// Notes changes of catalogs for one who takes only what is changed behind `leader`.
+    pub(crate) fn follow_behind(&self, cursor: u32, leader: u32) {
+        let mut state = self.0.lock();
+        state.behind.insert(cursor, leader);
+        for tap in state.by_id.values() {
+            tap.pages.follow_behind(cursor, leader);
+        }
+    }
+
     /// No more.
     pub(crate) fn unfollow(&self, cursor: u32) {
         let mut state = self.0.lock();
         state.cursors.remove(&cursor);
+        state.behind.remove(&cursor);
         for tap in state.by_id.values() {
             tap.pages.unfollow(cursor);
             tap.blobs.unfollow(cursor);
@@ -65,12 +77,19 @@ impl Taps {
             if state.cursors.is_empty() {
                 return Ok(());
             }
-            let State { cursors, by_id } = &mut *state;
+            let State {
+                cursors,
+                behind,
+                by_id,
+            } = &mut *state;
             let tap = by_id.entry(id).or_insert_with(|| {
                 let tap = BucketTap::default();
                 for cursor in cursors.iter() {
                     tap.pages.follow(*cursor);
                     tap.blobs.follow(*cursor);
+                }
+                for (cursor, leader) in behind.iter() {
+                    tap.pages.follow_behind(*cursor, *leader);
                 }
                 tap
             });

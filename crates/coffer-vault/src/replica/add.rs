@@ -141,7 +141,7 @@ impl Vault {
             cursor,
             made_ms: now_ms(),
             removed_ms: None,
-            known: Some(writer.known().clone()),
+            known: Some(writer.known()),
             keep_ms: new.keep_ms(),
             rested: None,
             keystore,

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use coffer_replica::limits::SEGMENT_PAGES_MAX;
-use coffer_replica::{CopyWriter, NewSegment};
+use coffer_replica::{Copy, CopyWriter, NewSegment};
 use coffer_seal::BlobId;
 use coffer_store::TakenPages;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::round::Round;
+use crate::copies::Progress;
 use crate::error::{Result, VaultError};
 use crate::limits::COPY_BLOBS_AT_ONCE;
 use crate::open_buckets::{BucketTap, UsedBucket};
@@ -133,17 +134,23 @@ impl Round {
         tap: &BucketTap,
         walks: bool,
     ) -> Result<bool> {
+        // A record names none that is taken here and not there yet.
+        let mut alone = self.alone_with_blobs().await;
         let fresh = tap.blobs.take(self.entry.cursor);
         // What was missing may be there again, or its object deleted.
         let walks = walks || fresh.is_incomplete || self.missing.contains_key(&bucket.id);
         // One that is not there any more is of no object, or of one that was deleted.
         let mut put = self.put_blobs(writer, bucket, &fresh.ids).await.map(drop);
         if put.is_ok() && walks {
+            if !fresh.is_incomplete {
+                alone = None;
+            }
             put = self.put_missing(writer, bucket).await;
         }
         if put.is_err() {
             tap.blobs.give_back(self.entry.cursor, fresh);
         }
+        drop(alone);
         put.map(|()| walks)
     }
 
@@ -185,20 +192,28 @@ impl Round {
         bucket: &UsedBucket,
         ids: &[BlobId],
     ) -> Result<u64> {
-        let put = stream::iter(ids.iter().copied()).map(|id| async move {
-            if bucket.is_cut() {
-                return Err(VaultError::NoSuchBucket);
-            }
-            let put = writer
-                .put_blob(bucket.id, id, &bucket.blobs.path(id))
-                .await?;
-            self.progress.put(put.unwrap_or(0));
-            Ok(u64::from(put.is_none()))
-        });
-        let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);
-        put.try_fold(0, async |sum, missing| Ok(sum + missing))
-            .await
+        put_blobs(writer.copy(), &self.progress, bucket, ids).await
     }
+}
+
+/// Puts blobs into a copy. How many of them have no file.
+pub(super) async fn put_blobs(
+    copy: &Copy,
+    progress: &Progress,
+    bucket: &UsedBucket,
+    ids: &[BlobId],
+) -> Result<u64> {
+    let put = stream::iter(ids.iter().copied()).map(|id| async move {
+        if bucket.is_cut() {
+            return Err(VaultError::NoSuchBucket);
+        }
+        let put = copy.put_blob(bucket.id, id, &bucket.blobs.path(id)).await?;
+        progress.put(put.unwrap_or(0));
+        Ok(u64::from(put.is_none()))
+    });
+    let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);
+    put.try_fold(0, async |sum, missing| Ok(sum + missing))
+        .await
 }
 
 fn segment_of(taken: TakenPages) -> NewSegment {

@@ -94,6 +94,9 @@ impl Round {
         }
         if let Some(extent) = &read.audit {
             self.put_audit(writer, extent, next).await?;
+            if let Some(covers) = &mut next.covers {
+                covers.files = extent.last.sequence;
+            }
         }
         if let Some(path) = &read.anchor {
             let pieces = self.put_whole(writer, path).await?;
@@ -201,7 +204,7 @@ impl Round {
     }
 }
 
-fn file_bytes(path: &Path) -> Result<u64> {
+pub(super) fn file_bytes(path: &Path) -> Result<u64> {
     match fs::metadata(path) {
         // A log without records has no segment yet.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
@@ -209,7 +212,7 @@ fn file_bytes(path: &Path) -> Result<u64> {
     }
 }
 
-fn read_range(path: &Path, from_bytes: u64, length_bytes: u64) -> Result<Vec<u8>> {
+pub(super) fn read_range(path: &Path, from_bytes: u64, length_bytes: u64) -> Result<Vec<u8>> {
     let read = || {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(from_bytes))?;

@@ -62,7 +62,7 @@ pub(crate) use self::check::new_file;
 pub(crate) use self::fetch::{Work, sync_folders};
 pub(crate) use self::fetch_keystore::{KEY_FILES, OPENERS, check_files, target};
 
-use self::round::Round;
+use self::round::{Round, records_cursor};
 
 impl Vault {
     /// How all copies stand.
@@ -90,7 +90,8 @@ impl Vault {
     }
 
     fn status(&self, entry: Entry) -> CopyStatus {
-        let lag_bytes = self.inner.open_buckets.taps.waiting_bytes(entry.cursor);
+        let cursor = records_cursor(&entry).unwrap_or(entry.cursor);
+        let lag_bytes = self.inner.open_buckets.taps.waiting_bytes(cursor);
         let mut status = CopyStatus {
             name: entry.name,
             url: entry.url,
@@ -209,6 +210,9 @@ impl Vault {
     async fn follow(&self, entry: &Entry, writer: Option<CopyWriter>) {
         let open = &self.inner.open_buckets;
         open.taps.follow(entry.cursor);
+        if let Some(cursor) = records_cursor(entry) {
+            open.taps.follow_behind(cursor, entry.cursor);
+        }
         for bucket in open.all() {
             // One that is just being closed is opened again by the round.
             let _ = open

@@ -19,7 +19,7 @@ use futures::StreamExt;
 use super::round::Round;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
-use crate::limits::{COPY_GONE_MAX, COPY_SWEEP_TIME, COPY_UNFINISHED_EVERY};
+use crate::limits::{COPY_GONE_MAX, COPY_SWEEP_TIME, COPY_UNFINISHED_EVERY, ENGINE_KEEP_MS};
 
 /// So many are looked for at once.
 const BLOBS_LISTED: usize = 1_000;
@@ -32,7 +32,7 @@ impl Round {
             return Ok(true);
         }
         let until = Instant::now() + COPY_SWEEP_TIME;
-        let horizon_ms = now_ms() - self.entry.keep_ms;
+        let horizon_ms = now_ms() - self.keep_ms();
         let swept = writer.sweep(horizon_ms, &HashSet::new(), until).await?;
         self.has_lost_buckets = false;
         self.tell_damage(writer, &swept).await?;
@@ -57,6 +57,16 @@ impl Round {
         Ok(true)
     }
 
+    /// How long what was stays. Of a log with records a day at least: no number is free before that
+    /// which another writer may have for its next.
+    fn keep_ms(&self) -> i64 {
+        let least_ms = match self.records() {
+            Some(_) => ENGINE_KEEP_MS,
+            None => 0,
+        };
+        self.entry.keep_ms.max(least_ms)
+    }
+
     /// Removes what is out of the window though a round failed: the store may be full. What is gone
     /// is not noted then, for a head may have come that is not known yet.
     pub(super) async fn make_room(&mut self, writer: &CopyWriter) -> Result<()> {
@@ -67,7 +77,7 @@ impl Round {
         let rows = self.inner()?.system.buckets().into_iter();
         let mut stay: HashSet<BucketId> = rows.map(|row| row.id).collect();
         stay.extend(self.chains.keys().chain(self.unfinished.keys()));
-        let horizon_ms = now_ms() - self.entry.keep_ms;
+        let horizon_ms = now_ms() - self.keep_ms();
         let swept = writer.sweep(horizon_ms, &stay, until).await?;
         if swept.is_complete {
             if self.gone.is_none() {

@@ -23,6 +23,16 @@ mod acknowledged;
 
 mod fencing;
 
+mod records;
+
+mod forming;
+
+mod recorder;
+
+pub(super) use self::recorder::records_cursor;
+
+use self::recorder::Recording;
+
 /// What of small files was put since the start.
 #[derive(Default)]
 pub(super) struct FilesPut {
@@ -43,6 +53,8 @@ pub(super) struct Round {
     pub(super) carrier: Arc<Carrier>,
     /// What acknowledgements wait for, if they do.
     pub(super) synchronous: Option<Arc<Synchronous>>,
+    /// The records between heads, of the log of an engine.
+    recording: Option<Recording>,
     /// Chains that are whole and that no head has yet.
     pub(super) chains: HashMap<BucketId, BucketState>,
     /// Chains that grew in a round that failed before they were whole; none: its base has no
@@ -86,6 +98,7 @@ impl Round {
     ) -> Self {
         Self {
             inner: Arc::downgrade(inner),
+            recording: records_cursor(&entry).map(Recording::new),
             entry,
             progress,
             readers,
@@ -183,7 +196,7 @@ impl Round {
     }
 
     async fn note_head(&self, writer: &CopyWriter) -> Result<()> {
-        let (inner, id, known) = (self.inner()?, self.entry.id, writer.known().clone());
+        let (inner, id, known) = (self.inner()?, self.entry.id, writer.known());
         blocking(move || inner.copies.registry.note_head(id, &known)).await
     }
 
@@ -191,6 +204,8 @@ impl Round {
     /// the copy afterwards.
     pub(super) async fn run(&mut self, writer: &mut CopyWriter, began_ms: i64) -> Result<bool> {
         let inner = self.inner()?;
+        // Whatever was recorded by now is in what is read from here on.
+        let recorded = writer.known().number;
         self.renew(writer).await?;
         // Before what it holds is read: so system.db is never older than it says.
         let keystore = self.carry().await?;
@@ -218,6 +233,7 @@ impl Round {
         }
         let mut next = writer.head().clone();
         next.keystore = keystore;
+        self.cover(&mut next, recorded);
         for (id, chain) in &self.chains {
             next.buckets.insert(id.to_string(), chain.clone());
         }
@@ -239,18 +255,20 @@ impl Round {
                 .keys()
                 .filter(|id| writer.head().buckets.contains_key(*id));
             self.has_lost_buckets = kept.count() < before;
-            (next.as_of_ms, next.after_ms) = (began_ms, self.complete_ms);
+            (next.as_of_ms, next.after_ms) = (began_ms, self.complete_ms());
             next.keep_ms = self.entry.keep_ms;
             if let Err(error) = writer.commit(next).await {
                 self.forget_files();
                 return Err(error.into());
             }
+            self.note_in_head(writer.head());
             self.chains.clear();
             (self.wants_head, self.files.are_renewed) = (false, false);
             self.progress.window(writer.head());
             self.note_head(writer).await?;
         }
         self.complete_ms = began_ms;
+        self.note_complete(began_ms);
         Ok(is_new)
     }
 

@@ -37,6 +37,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
         };
         let is_up = done.is_ok();
         round.tell_gate(&done);
+        round.round_ended();
         let wait = match done {
             Ok(()) => {
                 retry = COPY_RETRY_FIRST;
@@ -58,6 +59,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
                 tracing::error!(copy = round.name(), %error, "a copy is given up");
                 round.progress.failed(CopyState::Stopped, error.to_string());
                 round.give_up();
+                round.end_records().await;
                 stop.cancelled().await;
                 return;
             }
@@ -68,6 +70,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             () = round.one_waits(), if is_up => {}
         }
     }
+    round.end_records().await;
     // What was acknowledged last, if that is soon done. Where it failed before, the next start has
     // it all to do anyhow.
     if retry == COPY_RETRY_FIRST && round.is_served() {
@@ -127,6 +130,9 @@ async fn go_on(
         writer.check_alone().await?;
         round.is_alone(began)?;
     }
+    if !round.is_head_due()? {
+        return Ok(());
+    }
     // Before anything is read.
     let covers = round.asked();
     let is_new = match round.run(writer, began_ms).await {
@@ -143,6 +149,7 @@ async fn go_on(
         ran => ran?,
     };
     round.reach(covers).await?;
+    round.begin_records(writer);
     if is_new {
         times.seen = Some(Instant::now());
     }

@@ -58,7 +58,7 @@ impl Standby {
         let copy = near.copy().clone();
         // This is the moment: the original writes no head after it, and no keystore.
         let writer = CopyWriter::promote(copy, near.known()).await?;
-        let last = CopyReader::of(&writer);
+        let last = CopyReader::of(&writer)?;
         self.known = Some(last.known().clone());
         self.reach().await?;
         let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;

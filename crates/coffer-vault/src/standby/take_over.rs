@@ -49,7 +49,7 @@ impl Standby {
         // Fetching may have taken longer than the lease: then another may have the log.
         right.check()?;
         let writer = CopyWriter::resume(near.copy().clone(), Some(near.known())).await?;
-        let last = CopyReader::of(&writer);
+        let last = CopyReader::of(&writer)?;
         self.known = Some(last.known().clone());
         self.reach().await?;
         let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;

@@ -33,6 +33,9 @@ impl Round {
 
     /// Returns when an acknowledgement waits for a round.
     pub(in super::super) async fn one_waits(&self) {
+        if let Some(records) = self.records().filter(|_| self.is_recording()) {
+            return records.head_wanted().await;
+        }
         match &self.synchronous {
             Some(copy) => copy.one_waits().await,
             None => std::future::pending().await,

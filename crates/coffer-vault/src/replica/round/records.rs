@@ -1,0 +1,220 @@
+//! What an engine's log is known to hold, for who forms the next record, and what rounds and
+//! records tell each other.
+//!
+//! A round puts a head together while records are written, and takes as long as it takes. What
+//! keeps both right is that all that is noted here only rises: how many commits of each catalog,
+//! and how much of each file, the log has. A record begins there, or before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use coffer_replica::{Head, RecordedFiles};
+use coffer_seal::BucketId;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Result, VaultError};
+use crate::limits::{ENGINE_HEADS_EVERY, ENGINE_RECORDS_MAX, ENGINE_RECORDS_MAX_BYTES};
+
+/// What of the server the newest head has, that no record can add to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InHead {
+    pub(super) system_commits: u64,
+    pub(super) keystore_generation: u64,
+}
+
+/// What rounds and records share.
+pub(in super::super) struct Records {
+    state: Mutex<State>,
+    /// Held while blobs are taken that are new, until they are there.
+    pub(super) blobs: Arc<tokio::sync::Mutex<()>>,
+    is_head_wanted: AtomicBool,
+    wakes: Notify,
+    /// How many rounds have ended.
+    rounds: watch::Sender<u64>,
+    /// What ended the records.
+    failure: Mutex<Option<VaultError>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// None: no head of this start has all yet.
+    in_head: Option<InHead>,
+    commits: HashMap<BucketId, u64>,
+    /// How long files are, by their names in heads.
+    files: BTreeMap<String, u64>,
+    files_number: u64,
+    /// Before this time all that was acknowledged is in the log, in milliseconds since 1970.
+    complete_ms: i64,
+    /// What keeps the log from being whole.
+    problem: Option<String>,
+    /// Since the newest head.
+    record_count: u64,
+    record_bytes: u64,
+    head_at: Option<Instant>,
+}
+
+/// How far files have come that only grow.
+#[derive(Clone, Default)]
+pub(super) struct FilesKnown {
+    pub(super) number: u64,
+    pub(super) bytes: BTreeMap<String, u64>,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            blobs: Arc::default(),
+            is_head_wanted: AtomicBool::new(false),
+            wakes: Notify::new(),
+            rounds: watch::Sender::new(0),
+            failure: Mutex::default(),
+        }
+    }
+}
+
+/// What records add to, of all that a head names.
+fn grows(name: &str) -> bool {
+    name.starts_with("audit/")
+}
+
+impl Records {
+    /// What no record can add to; none before the first head.
+    pub(super) fn in_head(&self) -> Option<InHead> {
+        self.state.lock().in_head
+    }
+
+    /// How many commits of a catalog the log has; none, where it has nothing of it.
+    pub(super) fn commits_of(&self, id: BucketId) -> Option<u64> {
+        self.state.lock().commits.get(&id).copied()
+    }
+
+    pub(super) fn files(&self) -> FilesKnown {
+        let state = self.state.lock();
+        FilesKnown {
+            number: state.files_number,
+            bytes: state.files.clone(),
+        }
+    }
+
+    pub(super) fn complete_ms(&self) -> i64 {
+        self.state.lock().complete_ms
+    }
+
+    pub(super) fn complete(&self, at_ms: i64) {
+        let mut state = self.state.lock();
+        state.complete_ms = state.complete_ms.max(at_ms);
+    }
+
+    pub(super) fn problem(&self) -> Option<String> {
+        self.state.lock().problem.clone()
+    }
+
+    pub(super) fn tell_problem(&self, problem: Option<String>) {
+        self.state.lock().problem = problem;
+    }
+
+    /// A head was written. Records may have come further than it.
+    pub(super) fn head_written(&self, head: &Head, in_head: InHead) {
+        let mut state = self.state.lock();
+        let known = std::mem::take(&mut state.commits);
+        for (id, of) in &head.buckets {
+            if let Some(id) = BucketId::from_hex(id) {
+                let recorded = known.get(&id).copied().unwrap_or_default();
+                state.commits.insert(id, recorded.max(of.commits));
+            }
+        }
+        let files = head.files.iter().filter(|(name, _)| grows(name));
+        let files = files.map(|(name, pieces)| {
+            let bytes = pieces.iter().map(|piece| piece.bytes).sum();
+            (name.clone(), bytes)
+        });
+        let number = head.covers.map_or(0, |covers| covers.files);
+        if number >= state.files_number {
+            (state.files_number, state.files) = (number, files.collect());
+        }
+        state.in_head = Some(in_head);
+        (state.record_count, state.record_bytes) = (0, 0);
+        state.head_at = Some(Instant::now());
+    }
+
+    /// A record was written.
+    pub(super) fn written(
+        &self,
+        commits: impl Iterator<Item = (BucketId, u64)>,
+        files: Option<&RecordedFiles>,
+        length_bytes: u64,
+    ) {
+        let mut state = self.state.lock();
+        for (id, commits) in commits {
+            // One that is gone meanwhile is in no head any more.
+            if let Some(known) = state.commits.get_mut(&id) {
+                *known = commits.max(*known);
+            }
+        }
+        if let Some(files) = files.filter(|files| files.number > state.files_number) {
+            state.files_number = files.number;
+            for (name, from_bytes, bytes) in &files.parts {
+                let until_bytes = from_bytes.unwrap_or(0) + bytes.len() as u64;
+                state.files.insert(name.clone(), until_bytes);
+            }
+        }
+        state.record_count += 1;
+        state.record_bytes += length_bytes;
+        let is_much = state.record_count >= ENGINE_RECORDS_MAX
+            || state.record_bytes >= ENGINE_RECORDS_MAX_BYTES;
+        drop(state);
+        if is_much {
+            self.want_head();
+        }
+    }
+
+    /// Whether a round is to be done now.
+    pub(super) fn is_head_due(&self) -> bool {
+        let is_wanted = self.is_head_wanted.swap(false, Ordering::SeqCst);
+        let head_at = self.state.lock().head_at;
+        is_wanted || head_at.is_none_or(|at| at.elapsed() >= ENGINE_HEADS_EVERY)
+    }
+
+    /// Has a round be done soon.
+    pub(super) fn want_head(&self) {
+        self.is_head_wanted.store(true, Ordering::SeqCst);
+        self.wakes.notify_one();
+    }
+
+    /// Has a round be done, and waits until one has ended.
+    pub(super) async fn head(&self, stop: &CancellationToken) {
+        let mut rounds = self.rounds.subscribe();
+        self.want_head();
+        tokio::select! {
+            _ = rounds.changed() => {}
+            () = stop.cancelled() => {}
+        }
+    }
+
+    /// Returns when a round is to be done.
+    pub(super) async fn head_wanted(&self) {
+        while !self.is_head_wanted.load(Ordering::SeqCst) {
+            self.wakes.notified().await;
+        }
+    }
+
+    pub(super) fn round_ended(&self) {
+        self.rounds.send_modify(|count| *count += 1);
+    }
+
+    /// No more records.
+    pub(super) fn fail(&self, error: VaultError) {
+        *self.failure.lock() = Some(error);
+        self.want_head();
+    }
+
+    /// What ended the records, if anything did.
+    pub(super) fn check(&self) -> Result<()> {
+        self.failure.lock().take().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,134 @@
+"""Commits of an engine are records between heads: what was acknowledged is in one, whatever becomes
+of the gateway that wrote it."""
+
+import time
+
+import pytest
+
+from harness.engines import Gateway, answered, client, url_at
+from harness.raw import metric
+from harness.sealed_copies import made, restore
+from harness.server import coffer
+
+BUCKET = "notes"
+RECORD = b"cofferRE"
+
+
+@pytest.fixture
+def first(tmp_path, store):
+    with Gateway(tmp_path / "one", url_at(store)) as gateway:
+        yield gateway
+
+
+def entries(store):
+    """Whether each of them is a record, by its number."""
+    s3 = client(store, store.credentials())
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket="log", Prefix="engine/heads/")
+    names = [item["Key"] for page in pages for item in page.get("Contents", [])]
+    bodies = {name: s3.get_object(Bucket="log", Key=name)["Body"].read() for name in names}
+    return {int(name[-12:]): body.startswith(RECORD) for name, body in bodies.items()}
+
+
+def settled(store, s3):
+    """A head is there with which records of this bucket begin; the number of the last entry."""
+    s3.create_bucket(Bucket=BUCKET)
+    for number in range(100):
+        s3.put_object(Bucket=BUCKET, Key="begun", Body=str(number).encode())
+        found = entries(store)
+        if found[max(found)]:
+            return max(found)
+    raise AssertionError("no record comes")
+
+
+def requests(store):
+    return metric(store, "coffer_s3_requests_total")
+
+
+def read(s3, key):
+    return s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+
+
+def test_a_commit_is_one_request(store, first):
+    s3 = client(first, first.credentials())
+    before = settled(store, s3)
+    asked, began = requests(store), time.monotonic()
+    for number in range(40):
+        s3.put_object(Bucket=BUCKET, Key=f"{number}", Body=b"x" * 900)
+    took = time.monotonic() - began
+    # Beside them the lease is renewed each second, the audit log has more, and heads are written.
+    assert requests(store) - asked < 60 + 25 * took, "more than one request each"
+    found = entries(store)
+    records = [number for number, is_record in found.items() if number > before and is_record]
+    assert len(records) >= 40
+    for number in range(40):
+        assert read(s3, f"{number}") == b"x" * 900
+
+
+def test_what_a_record_has_outlives_who_wrote_it(tmp_path, store, first):
+    key = first.credentials()
+    s3 = client(first, key)
+    settled(store, s3)
+    large = b"large " * 100_000
+    for number in range(20):
+        s3.put_object(Bucket=BUCKET, Key=f"{number}", Body=str(number).encode())
+    s3.put_object(Bucket=BUCKET, Key="large", Body=large)
+    s3.delete_object(Bucket=BUCKET, Key="7")
+    first.kill()
+    found = entries(store)
+    assert found[max(found)], "the last that was written is a record"
+    with Gateway(tmp_path / "two", url_at(store)) as second:
+        s3 = client(second, key)
+        answered(lambda: read(s3, "0"))
+        for number in set(range(20)) - {7}:
+            assert read(s3, f"{number}") == str(number).encode()
+        assert read(s3, "large") == large
+        names = {item["Key"] for item in s3.list_objects_v2(Bucket=BUCKET)["Contents"]}
+        assert "7" not in names and len(names) == 21
+        # And goes on with them, also one that dies at once.
+        s3.put_object(Bucket=BUCKET, Key="later", Body=b"later")
+        second.kill()
+        first.start()
+        s3 = client(first, key)
+        assert answered(lambda: read(s3, "later"))[1] == b"later"
+        assert read(s3, "large") == large
+
+
+def test_a_moment_between_heads_is_restored(tmp_path, store, first):
+    s3 = client(first, first.credentials())
+    settled(store, s3)
+    moments = {}
+    for number in range(6):
+        s3.put_object(Bucket=BUCKET, Key="note", Body=str(number).encode())
+        time.sleep(1.1)
+        moments[number] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        time.sleep(0.1)
+    first.stop()
+    identity = tmp_path / "one" / "identity"
+    for number in (1, 4, None):
+        data = made(tmp_path / f"restored-{number}") / "data"
+        at = [] if number is None else ["--at", moments[number]]
+        restore(url_at(store), data, "--identity", identity, *at)
+        done = coffer("offline", "cat", "--data", data, BUCKET, "note")
+        assert done.stdout == str(5 if number is None else number).encode(), done.stderr
+
+
+def test_a_log_with_records_is_verified(store, first):
+    s3 = client(first, first.credentials())
+    before = settled(store, s3)
+    for number in range(10):
+        s3.put_object(Bucket=BUCKET, Key=f"{number}", Body=b"y" * 100_000)
+
+    def verify():
+        return coffer("replica", "verify", "engine", "--data", first.data, "--json", text=True)
+
+    done = verify()
+    assert done.returncode == 0, done.stdout
+    at = client(store, store.credentials())
+    name = f"engine/heads/{before // 1000:09}/{before:012}"
+    body = bytearray(at.get_object(Bucket="log", Key=name)["Body"].read())
+    body[-1] ^= 1
+    at.put_object(Bucket="log", Key=name, Body=bytes(body))
+    # As soon as a head has all of it, what is damaged is of an earlier moment.
+    time.sleep(12)
+    done = verify()
+    assert done.returncode != 0 and f"head {before} of the copy does not open" in done.stdout
