@@ -56,10 +56,11 @@ def test_a_commit_is_one_request(store, first):
         s3.put_object(Bucket=BUCKET, Key=f"{number}", Body=b"x" * 900)
     took = time.monotonic() - began
     # Beside them the lease is renewed each second, the audit log has more, and heads are written.
-    assert requests(store) - asked < 60 + 25 * took, "more than one request each"
+    assert requests(store) - asked < 60 + 15 * took, "more than one request each"
     found = entries(store)
     records = [number for number, is_record in found.items() if number > before and is_record]
-    assert len(records) >= 40
+    # A head that is written meanwhile has some of them, too.
+    assert len(records) >= 30
     for number in range(40):
         assert read(s3, f"{number}") == b"x" * 900
 

@@ -1,7 +1,7 @@
 //! Finding heads: the newest, and that of a moment.
 //!
-//! Heads, and records in a log that has such, have consecutive numbers, of which the lowest are removed, so that a few requests find one
-//! among millions.
+//! Heads, and records in a log that has such, have consecutive numbers, of which the lowest are
+//! removed, so that a few requests find one among millions.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

@@ -11,9 +11,9 @@ use crate::error::{ReplicaError, Result};
 use crate::limits::{GAP_MIN_MS, GAPS_MAX};
 use crate::names::{self, CopyId, Number};
 
-pub(crate) mod entry;
-
 pub(crate) mod record;
+
+pub(crate) mod entry;
 
 /// All that a copy holds at one moment. It lies sealed under the copy key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Head {
 }
 
 /// Which records a head has in it. Those that were written while it was put together may say of a
-/// catalog more than it does: whoever reads it reads these as well.
+/// catalog more than it does: its readers read these as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Covers {

@@ -1,8 +1,9 @@
 //! Removing what no head of the window names any more.
 //!
 //! The *floor* is the newest head that is as old as the window reaches back. Heads below it go
-//! first, with the records between them that it has in it for sure, and then what neither it nor a later one names: so a removal that is broken off leaves no
-//! head that lacks anything, and the next one goes on.
+//! first, with the records between them that it has in it for sure, and then what neither it nor a
+//! later one names: so a removal that is broken off leaves no head that lacks anything, and the
+//! next one goes on.
 //!
 //! A head that does not open is no floor: the one before it is, which keeps all that it named.
 //! Where there is none before it, nothing is removed until the one after it is the floor.

@@ -282,6 +282,7 @@ async fn another_key_opens_nothing_and_a_place_is_taken_once() {
 mod clouds;
 mod fickle;
 mod folder;
+mod histories;
 mod keystores;
 mod lease;
 mod records;

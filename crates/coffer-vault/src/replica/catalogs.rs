@@ -3,15 +3,13 @@
 use std::collections::HashSet;
 
 use coffer_replica::limits::SEGMENT_PAGES_MAX;
-use coffer_replica::{Copy, CopyWriter, NewSegment};
+use coffer_replica::{CopyWriter, NewSegment};
 use coffer_seal::BlobId;
 use coffer_store::TakenPages;
-use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::round::Round;
-use crate::copies::Progress;
+use super::round::sources::put_blobs;
 use crate::error::{Result, VaultError};
-use crate::limits::COPY_BLOBS_AT_ONCE;
 use crate::open_buckets::{BucketTap, UsedBucket};
 use crate::system::BucketRow;
 
@@ -194,26 +192,6 @@ impl Round {
     ) -> Result<u64> {
         put_blobs(writer.copy(), &self.progress, bucket, ids).await
     }
-}
-
-/// Puts blobs into a copy. How many of them have no file.
-pub(super) async fn put_blobs(
-    copy: &Copy,
-    progress: &Progress,
-    bucket: &UsedBucket,
-    ids: &[BlobId],
-) -> Result<u64> {
-    let put = stream::iter(ids.iter().copied()).map(|id| async move {
-        if bucket.is_cut() {
-            return Err(VaultError::NoSuchBucket);
-        }
-        let put = copy.put_blob(bucket.id, id, &bucket.blobs.path(id)).await?;
-        progress.put(put.unwrap_or(0));
-        Ok(u64::from(put.is_none()))
-    });
-    let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);
-    put.try_fold(0, async |sum, missing| Ok(sum + missing))
-        .await
 }
 
 fn segment_of(taken: TakenPages) -> NewSegment {

@@ -1,8 +1,7 @@
 //! Putting the small files: `system.db`, the audit log, and an anchor for what the head holds.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use coffer_durable::now_ms;
@@ -11,6 +10,7 @@ use coffer_replica::limits::{PIECE_MAX_BYTES, PIECES_MAX};
 use coffer_replica::{CopyWriter, Head, Piece};
 use coffer_seal::BucketId;
 
+use super::round::sources::{file_bytes, read_range};
 use super::round::{FilesPut, Round};
 use crate::blocking::blocking;
 use crate::data_folder::failed;
@@ -201,29 +201,5 @@ impl Round {
         let until_bytes = file_bytes(path)?;
         self.put_growing(writer, path, Vec::new(), until_bytes)
             .await
-    }
-}
-
-pub(super) fn file_bytes(path: &Path) -> Result<u64> {
-    match fs::metadata(path) {
-        // A log without records has no segment yet.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-        found => Ok(found.map_err(failed("look at", path))?.len()),
-    }
-}
-
-pub(super) fn read_range(path: &Path, from_bytes: u64, length_bytes: u64) -> Result<Vec<u8>> {
-    let read = || {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(from_bytes))?;
-        let mut bytes = Vec::new();
-        file.take(length_bytes).read_to_end(&mut bytes)?;
-        Ok::<_, io::Error>(bytes)
-    };
-    let bytes = read().map_err(failed("read", path))?;
-    if bytes.len() as u64 == length_bytes {
-        Ok(bytes)
-    } else {
-        Err(failed("read", path)(io::ErrorKind::UnexpectedEof.into()))
     }
 }

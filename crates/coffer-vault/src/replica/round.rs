@@ -23,6 +23,8 @@ mod acknowledged;
 
 mod fencing;
 
+pub(in crate::replica) mod sources;
+
 mod records;
 
 mod forming;

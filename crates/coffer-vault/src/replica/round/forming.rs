@@ -9,9 +9,8 @@ use coffer_replica::{NewRecord, RecordWriter, RecordedFiles, RecordedPages};
 use coffer_seal::BucketId;
 use coffer_store::PageTap;
 
-use super::super::catalogs::put_blobs;
-use super::super::files::{file_bytes, read_range};
 use super::records::{FilesKnown, InHead, Records};
+use super::sources::{file_bytes, put_blobs, read_range};
 use crate::blocking::blocking;
 use crate::copies::Progress;
 use crate::error::{Result, VaultError};

@@ -183,7 +183,7 @@ impl Recorder {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = self.synchronous.one_waits() => self.gather().await,
-                // What nobody waits for.
+                // What is not waited for.
                 () = sleep(COPY_LOOKS_EVERY) => {}
             }
             match self.step().await {

@@ -1,0 +1,63 @@
+//! What is read of the data folder for a copy: blobs, and parts of small files.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use coffer_replica::Copy;
+use coffer_seal::BlobId;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::copies::Progress;
+use crate::data_folder::failed;
+use crate::error::{Result, VaultError};
+use crate::limits::COPY_BLOBS_AT_ONCE;
+use crate::open_buckets::UsedBucket;
+
+/// Puts blobs into a copy. How many of them have no file.
+pub(in crate::replica) async fn put_blobs(
+    copy: &Copy,
+    progress: &Progress,
+    bucket: &UsedBucket,
+    ids: &[BlobId],
+) -> Result<u64> {
+    let put = stream::iter(ids.iter().copied()).map(|id| async move {
+        if bucket.is_cut() {
+            return Err(VaultError::NoSuchBucket);
+        }
+        let put = copy.put_blob(bucket.id, id, &bucket.blobs.path(id)).await?;
+        progress.put(put.unwrap_or(0));
+        Ok(u64::from(put.is_none()))
+    });
+    let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);
+    put.try_fold(0, async |sum, missing| Ok(sum + missing))
+        .await
+}
+
+pub(in crate::replica) fn file_bytes(path: &Path) -> Result<u64> {
+    match fs::metadata(path) {
+        // A log without records has no segment yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        found => Ok(found.map_err(failed("look at", path))?.len()),
+    }
+}
+
+pub(in crate::replica) fn read_range(
+    path: &Path,
+    from_bytes: u64,
+    length_bytes: u64,
+) -> Result<Vec<u8>> {
+    let read = || {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(from_bytes))?;
+        let mut bytes = Vec::new();
+        file.take(length_bytes).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(bytes)
+    };
+    let bytes = read().map_err(failed("read", path))?;
+    if bytes.len() as u64 == length_bytes {
+        Ok(bytes)
+    } else {
+        Err(failed("read", path)(io::ErrorKind::UnexpectedEof.into()))
+    }
+}
