@@ -11,8 +11,8 @@ use crate::report::table::figure;
 const HEIGHT: f64 = 250.0;
 const NAME: f64 = 18.0;
 
-/// How many letters of a name have room in a row.
-const LETTERS: usize = 24;
+/// How many letters of a name have room in a row, wide ones too.
+const LETTERS: usize = 22;
 
 /// How near two names of places may be, as a share of the width.
 const BETWEEN_PLACES: f64 = 0.2;
@@ -130,8 +130,20 @@ fn figures_of_others(
     }
 }
 
+/// Broken between words, and within those that are longer than a row.
 fn height_of_name(line: &[Mark]) -> f64 {
-    line[0].name.chars().count().div_ceil(LETTERS) as f64 * NAME
+    let (mut rows, mut filled) = (1_usize, 0_usize);
+    for word in line[0].name.split(' ') {
+        let letters = word.chars().count();
+        if filled > 0 && filled + 1 + letters > LETTERS {
+            (rows, filled) = (rows + 1, letters);
+        } else {
+            filled += letters + usize::from(filled > 0);
+        }
+        rows += filled.saturating_sub(1) / LETTERS;
+        filled -= filled.saturating_sub(1) / LETTERS * LETTERS;
+    }
+    rows as f64 * NAME
 }
 
 /// The names of lines, at the heights of their ends.
@@ -191,6 +203,17 @@ mod tests {
         assert!(drawn.contains("one told of 10") && drawn.contains("</svg>one</li>"));
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"));
         assert!(lines(&frame(&[]), &[], &[]).is_none());
+    }
+
+    #[test]
+    fn names_take_the_rows_that_their_words_need() {
+        let rows = |name: &str| height_of_name(&[mark("user s0", name, 1, 1.0)]) / NAME;
+        assert_eq!(rows("aws-lc-rs"), 1.0);
+        assert_eq!(rows("XAES-256-GCM, RustCrypto"), 2.0);
+        assert_eq!(
+            rows("ChaCha20-Poly1305, AF_ALG rfc7539(chacha20,poly1305)"),
+            4.0
+        );
     }
 
     #[test]
