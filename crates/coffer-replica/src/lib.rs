@@ -45,6 +45,7 @@ pub use keystores::{FoundKeystore, KeystoreWriter, newer_keystore, newest_keysto
 pub use names::CopyId;
 pub use place::Place;
 pub use read::{CopyReader, Moment, RestoredCatalog};
+pub use store::blobs::{BlobPlace, StoredBlob};
 pub use store::lease::{FoundLease, Lease, LeasePlace};
 pub use store::{Copy, CopyRecord, Store};
 pub use sweep::Swept;

@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use coffer_durable::rfc3339;
 use coffer_seal::{BlobId, BucketId};
-use futures::{Stream, StreamExt};
-use object_store::{ObjectStoreExt, path::Path};
+use futures::Stream;
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
@@ -12,6 +11,7 @@ use crate::find::fold::State;
 use crate::head::{Gap, Head, KnownHead, Piece};
 use crate::limits::{GAP_MIN_MS, PIECE_MAX_BYTES};
 use crate::names;
+use crate::store::blobs::BlobPlace;
 use crate::store::{Copy, get};
 use crate::write::{CopyWriter, check_known};
 
@@ -220,19 +220,8 @@ impl CopyReader {
         u64,
         impl Stream<Item = Result<Bytes>> + Send + Unpin + use<>,
     )> {
-        let path: Path = names::blob(bucket, id);
-        let found = match self.copy.store.get(&path).await {
-            Err(object_store::Error::NotFound { .. }) => {
-                return Err(ReplicaError::Missing {
-                    object: path.to_string(),
-                });
-            }
-            found => found?,
-        };
-        let length_bytes = found.meta.size;
-        let bytes = found
-            .into_stream()
-            .map(|piece| piece.map_err(ReplicaError::from));
-        Ok((length_bytes, bytes))
+        let place = BlobPlace::new(self.copy.store.clone());
+        let found = place.blob(bucket, id).await?;
+        Ok((found.length_bytes, found.bytes))
     }
 }

@@ -17,6 +17,8 @@ use crate::names::{CopyId, RECORD};
 
 pub(crate) mod lease;
 
+pub(crate) mod blobs;
+
 /// The only format there is.
 const FORMAT: u32 = 1;
 

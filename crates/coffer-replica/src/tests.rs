@@ -281,6 +281,8 @@ async fn another_key_opens_nothing_and_a_place_is_taken_once() {
 #[cfg(test)]
 mod clouds;
 mod fickle;
+
+mod blobs;
 mod folder;
 mod histories;
 mod keystores;

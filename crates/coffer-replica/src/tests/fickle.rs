@@ -10,8 +10,8 @@ use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Attributes, CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use parking_lot::Mutex;
 use tokio::time::sleep;
@@ -34,6 +34,8 @@ pub(super) struct Fickle {
     /// After so many removals, if any are counted, none is done.
     pub(super) removals_left: AtomicU32,
     pub(super) counts_removals: AtomicBool,
+    /// What is read breaks off after so many bytes, if any are counted.
+    pub(super) breaks_after: AtomicU32,
     /// Whether an object can be created twice.
     pub(super) is_careless: AtomicBool,
 }
@@ -112,7 +114,21 @@ impl ObjectStore for Fickle {
     ) -> object_store::Result<GetResult> {
         self.requests.fetch_add(1, Ordering::SeqCst);
         sleep(self.takes).await;
-        self.inner.get_opts(location, options).await
+        let mut found = self.inner.get_opts(location, options).await?;
+        let most = self.breaks_after.load(Ordering::SeqCst) as usize;
+        if most > 0 && found.range.end - found.range.start > most as u64 {
+            let (meta, range) = (found.meta.clone(), found.range.clone());
+            let all = found.bytes().await?;
+            let pieces = [Ok(all.slice(..most)), Err(timed_out())];
+            found = GetResult {
+                payload: GetResultPayload::Stream(futures::stream::iter(pieces).boxed()),
+                meta,
+                range,
+                attributes: Attributes::default(),
+                extensions: Default::default(),
+            };
+        }
+        Ok(found)
     }
 
     fn delete_stream(
