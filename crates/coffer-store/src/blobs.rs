@@ -8,9 +8,13 @@ pub(crate) mod blob_tap;
 pub(crate) mod buffers;
 pub(crate) mod write_stall;
 
+pub(crate) mod cache;
+
 pub(crate) mod folder;
 
 pub(crate) mod sealed_file;
+
+pub(crate) mod open;
 
 pub(crate) mod reader;
 

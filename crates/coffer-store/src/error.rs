@@ -56,6 +56,12 @@ pub enum StoreError {
         /// Which blob, when it is one.
         blob: Option<BlobId>,
     },
+    /// A blob is not in the cache, and did not come from where it is.
+    #[error("the store of this blob did not answer, and the cache does not have it: {problem}")]
+    NotFetched {
+        /// What the store said, or that it said nothing.
+        problem: String,
+    },
     /// Written by a newer version of coffer.
     #[error("written in format {found}; this version of coffer knows formats up to {known}")]
     NewerFormat {

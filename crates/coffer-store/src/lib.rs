@@ -43,6 +43,8 @@ pub mod fuzzing;
 
 pub use admission::{Admission, Change, OverQuota, Settled};
 pub use blobs::blob_tap::{BlobTap, Fresh};
+pub use blobs::cache::source::{BlobSource, ComingBlob, Fetched, NotFetched};
+pub use blobs::cache::{BlobCache, CacheStatus, UNFINISHED};
 pub use blobs::copy::{BlobCopied, BlobCopies};
 pub use blobs::folder::{BlobStore, ReadPin};
 pub use blobs::in_flight::FinishedBlob;

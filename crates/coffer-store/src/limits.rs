@@ -170,5 +170,18 @@ pub const END_UPLOADS_BLOBS: usize = 1_000;
 /// A transaction that ends versions ends no more once it has freed so many blobs.
 pub const RETIRED_BLOBS: usize = 1_000;
 
+/// Blobs that are fetched into a cache at once.
+pub const CACHE_FETCHES_MAX: usize = 32;
+
+/// Who reads so many bytes ahead of what has come of a blob reads from its source.
+pub const CACHE_AHEAD_BYTES: u64 = 64 * 1_024 * 1_024;
+
+/// What of a blob that is fetched is in memory before it is written, in bytes.
+pub const CACHE_WRITE_BYTES: usize = 256 * 1_024;
+
+/// A cache leaves so many bytes of its disk free, beside what is kept for deletions: catalogs need
+/// room as well.
+pub const CACHE_SPARE_BYTES: u64 = 16 * 1_024 * 1_024;
+
 /// New blobs of a bucket that are remembered for one who copies it; of more the catalog tells.
 pub const TAPPED_BLOBS_MAX: usize = 65_536;

@@ -13,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::blobs::blob_pins::Pins;
 use crate::blobs::blob_tap::BlobTap;
+use crate::blobs::cache::BlobCache;
 use crate::blobs::path::{BLOBS_DIR, path_of};
 use crate::error::{Result, StoreError};
 
@@ -40,20 +41,32 @@ pub(crate) struct Inner {
     pins: Mutex<Pins>,
     /// Told of each blob that is finished.
     tap: OnceLock<Arc<BlobTap>>,
+    /// Of a folder that holds only some of the blobs.
+    pub(crate) cache: Option<BlobCache>,
 }
 
 impl BlobStore {
     /// The blobs of the bucket with this id, in its folder `dir`. Touches nothing yet.
     pub fn new(dir: &Path, bucket: BucketId) -> Self {
+        Self::of(dir.join(BLOBS_DIR), bucket, None)
+    }
+
+    /// The blobs of the bucket with this id, of which this cache has some.
+    pub fn cached(cache: BlobCache, bucket: BucketId) -> Self {
+        Self::of(cache.blobs_of(bucket), bucket, Some(cache))
+    }
+
+    fn of(dir: PathBuf, bucket: BucketId, cache: Option<BlobCache>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 bucket,
-                dir: dir.join(BLOBS_DIR),
+                dir,
                 is_durable: AtomicBool::new(false),
                 are_durable: [const { AtomicBool::new(false) }; 256],
                 in_flight: Mutex::default(),
                 pins: Mutex::default(),
                 tap: OnceLock::new(),
+                cache,
             }),
         }
     }
@@ -80,6 +93,18 @@ impl BlobStore {
     /// Whether a blob is being written, or is written and not yet committed.
     pub fn is_in_flight(&self, id: BlobId) -> bool {
         self.inner.in_flight().contains(&id)
+    }
+
+    /// Whether nothing is done to a blob: it is not in flight, nor waits to be removed.
+    pub fn is_idle(&self, id: BlobId) -> bool {
+        !self.is_in_flight(id) && !self.inner.pins().is_doomed(&id)
+    }
+
+    /// A blob of a cache is in the store that it is fetched from: its file may go.
+    pub fn is_stored(&self, id: BlobId) {
+        if let Some(cache) = &self.inner.cache {
+            cache.stored((self.inner.bucket, id));
+        }
     }
 
     /// Removes the files of blobs that nothing refers to any more, each as soon as no reader that
@@ -127,6 +152,9 @@ impl Inner {
                     tracing::warn!(%bucket, blob = %id, %error, "could not remove a blob");
                 }
                 _ => {}
+            }
+            if let Some(cache) = &self.cache {
+                cache.forget((self.bucket, *id));
             }
         }
     }

@@ -45,6 +45,9 @@ impl BlobFile {
     pub(crate) fn new(store: &BlobStore) -> Self {
         let id = BlobId::random();
         store.inner.in_flight().insert(id);
+        if let Some(cache) = &store.inner.cache {
+            cache.begin_own((store.inner.bucket, id));
+        }
         Self {
             in_flight: Arc::new(InFlight {
                 store: store.inner.clone(),
@@ -147,7 +150,11 @@ impl BlobFile {
             space_ahead::give_back(&file, flushed_bytes + end as u64);
             file.sync_data()
                 .map_err(|error| StoreError::io("sync a blob", error))?;
-            in_flight.store.sync_entry(in_flight.id)?;
+            let store = &in_flight.store;
+            if let Some(cache) = &store.cache {
+                cache.made((store.bucket, in_flight.id), flushed_bytes + end as u64);
+            }
+            store.sync_entry(in_flight.id)?;
             Ok(FinishedBlob {
                 in_flight,
                 plaintext_bytes,
@@ -227,8 +234,13 @@ impl InFlight {
                 Arc::new(created.map_err(|error| StoreError::io("create a blob", error))?)
             }
         };
-        if free_space::room_bytes_for(&file) == 0 {
-            return Err(StoreError::Full);
+        let is_full = || free_space::room_bytes_for(&file) == 0;
+        if is_full() {
+            // A cache makes room.
+            let has_evicted = self.store.cache.as_ref().map(|cache| cache.make_room(0));
+            if has_evicted != Some(true) || is_full() {
+                return Err(StoreError::Full);
+            }
         }
         space_ahead::take(&file, offset_bytes);
         file.write_all_at(sealed, offset_bytes)
@@ -247,6 +259,9 @@ impl Drop for InFlight {
             });
         } else if !self.is_in_doubt.load(Ordering::Acquire) {
             store.in_flight().remove(&id);
+            if let Some(cache) = &store.cache {
+                cache.not_made((store.bucket, id));
+            }
         }
     }
 }

@@ -6,7 +6,6 @@
 //! the buffer that goes to the client. Only what the disk must deliver is read by the blocking
 //! pool.
 
-use std::fs::File;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,18 +13,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES};
-use coffer_seal::{BlobId, Opener, SecretKey, sealed_bytes};
+use coffer_seal::limits::CHUNK_BYTES;
+use coffer_seal::{BlobId, Opener, SecretKey};
 use futures::{FutureExt, Stream};
-use rustix::io::Errno;
 use tokio::task::JoinHandle;
 
 use crate::blobs::buffers::{Buffer, READ, READ_MANY, StreamBuffers};
+use crate::blobs::cache::coming::Coming;
 use crate::blobs::folder::BlobStore;
-use crate::blobs::sealed_file::{SealedFile, open_cached, open_waiting};
-use crate::database::readers::blocking;
+use crate::blobs::sealed_file::SealedFile;
 use crate::error::{Result, StoreError};
-use crate::limits::READERS_MANY;
+use crate::limits::{CACHE_AHEAD_BYTES, READERS_MANY};
 
 /// How many readers there are, in all buckets.
 static READERS: AtomicUsize = AtomicUsize::new(0);
@@ -43,15 +41,13 @@ impl BlobStore {
         data_key: &SecretKey,
         plaintext_bytes: u64,
     ) -> Result<BlobReader> {
-        let (file, header, file_bytes) = self.open_file(id, plaintext_bytes).await?;
-        let store = self.inner.clone();
-        let opener = Opener::new(data_key, &self.context(id), &header, file_bytes)
-            .map_err(|_| store.damaged("blob: its header does not open", id))?;
+        let (opened, opener) = self.open_under(id, data_key, plaintext_bytes).await?;
         let source = SealedFile {
-            store,
+            store: self.inner.clone(),
             id,
-            file,
+            file: opened.file,
             opener,
+            used: opened.used,
             is_slow: AtomicBool::new(false),
         };
         READERS.fetch_add(1, Ordering::Relaxed);
@@ -66,51 +62,6 @@ impl BlobStore {
         };
         reader.range(0..plaintext_bytes)?;
         Ok(reader)
-    }
-
-    /// Opens the file of a blob of which the catalog says that it holds `plaintext_bytes`; with it
-    /// its header and its length in bytes.
-    pub(crate) async fn open_file(
-        &self,
-        id: BlobId,
-        plaintext_bytes: u64,
-    ) -> Result<(File, [u8; HEADER_BYTES], u64)> {
-        let path = self.path(id);
-        // Without a hop when the kernel knows the path and has the header.
-        let opened = match open_cached(&path) {
-            Some(opened) => opened,
-            None => blocking(move || Ok(open_waiting(&path))).await?,
-        };
-        let store = &self.inner;
-        let opened = opened.map_err(|error| match error {
-            Errno::NOENT => store.damaged("blob: its file is missing", id),
-            error => StoreError::io("open a blob", error),
-        })?;
-        if sealed_bytes(plaintext_bytes) != Some(opened.2) {
-            return Err(store.damaged("blob: its file has another length", id));
-        }
-        Ok(opened)
-    }
-}
-
-impl BlobStore {
-    /// Whether a blob has the length that the catalog says, of which no more can be known without
-    /// its data key.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] when the file is missing or has another length.
-    pub async fn check_length(&self, id: BlobId, plaintext_bytes: u64) -> Result<()> {
-        let (store, path) = (self.inner.clone(), self.path(id));
-        let found = blocking(move || Ok(std::fs::metadata(path))).await?;
-        let found = found.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => store.damaged("blob: its file is missing", id),
-            _ => StoreError::io("look at a blob", error),
-        })?;
-        if sealed_bytes(plaintext_bytes) == Some(found.len()) {
-            Ok(())
-        } else {
-            Err(store.damaged("blob: its file has another length", id))
-        }
     }
 }
 
@@ -180,6 +131,18 @@ impl BlobReader {
         let pool = if is_one_of_many { &READ_MANY } else { &READ };
         let mut buffer = self.buffers.take(pool);
         let piece = self.piece(&buffer);
+        if let Some((coming, end)) = self.source.coming(&piece) {
+            let (source, is_far) = (
+                self.source.clone(),
+                end > coming.there() + CACHE_AHEAD_BYTES,
+            );
+            self.waiting = Some(if is_far {
+                tokio::spawn(read_ahead(source, piece, buffer))
+            } else {
+                tokio::spawn(read_coming((source, coming.clone()), (piece, end), buffer))
+            });
+            return self.poll_piece(cx);
+        }
         buffer.add_plaintext((piece.end - piece.start) as usize * CHUNK_BYTES);
         match self.source.open_cached(piece.clone(), &mut buffer) {
             Ok(0) => {}
@@ -217,6 +180,43 @@ impl Stream for BlobReader {
         }
         Poll::Ready(None)
     }
+}
+
+/// Reads a piece as soon as it has come.
+async fn read_coming(
+    (source, coming): (Arc<SealedFile>, Arc<Coming>),
+    (piece, end): (Range<u64>, u64),
+    mut buffer: Buffer,
+) -> (Buffer, Result<usize>) {
+    if let Err(error) = coming.until(end).await {
+        return (buffer, Err(error));
+    }
+    let read = tokio::task::spawn_blocking(move || {
+        buffer.add_plaintext((piece.end - piece.start) as usize * CHUNK_BYTES);
+        let opened = source.open_waiting(piece, &mut buffer);
+        (buffer, opened)
+    });
+    read.await
+        .unwrap_or_else(|_| (READ_MANY.take(), Err(StoreError::Closed)))
+}
+
+/// Reads a piece that comes much later from where the blob comes from.
+async fn read_ahead(
+    source: Arc<SealedFile>,
+    piece: Range<u64>,
+    mut buffer: Buffer,
+) -> (Buffer, Result<usize>) {
+    let sealed = match source.part(&piece).await {
+        Ok(sealed) => sealed,
+        Err(error) => return (buffer, Err(error)),
+    };
+    let read = tokio::task::spawn_blocking(move || {
+        buffer.add_plaintext((piece.end - piece.start) as usize * CHUNK_BYTES);
+        let opened = source.open_from(piece, &sealed, &mut buffer);
+        (buffer, opened)
+    });
+    read.await
+        .unwrap_or_else(|_| (READ_MANY.take(), Err(StoreError::Closed)))
 }
 
 /// The chunks that a range of a blob's plaintext lies in: with the last one where it reaches to the

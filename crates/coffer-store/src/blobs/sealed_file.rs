@@ -9,11 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use coffer_seal::{BlobId, Opener};
 use rustix::fs::{Advice, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
+use crate::blobs::cache::Use;
+use crate::blobs::cache::coming::Coming;
 use crate::blobs::folder::Inner;
 use crate::error::{Result, StoreError};
 use crate::limits::SCRATCH_CHUNKS;
@@ -24,6 +27,8 @@ pub(crate) struct SealedFile {
     pub(crate) id: BlobId,
     pub(crate) file: File,
     pub(crate) opener: Opener,
+    /// Of a blob in a cache.
+    pub(crate) used: Option<Use>,
     /// The file system can't tell what is in the cache: all reads go to the blocking pool.
     pub(crate) is_slow: AtomicBool,
 }
@@ -139,7 +144,54 @@ impl SealedFile {
         index * CHUNK_BYTES as u64 == self.opener.plaintext_bytes()
     }
 
+    /// What brings these chunks, if they are not all there yet.
+    pub(crate) fn coming(&self, chunks: &Range<u64>) -> Option<(&Arc<Coming>, u64)> {
+        let coming = self.used.as_ref()?.coming.as_ref()?;
+        let end = self.sealed_range(chunks).end;
+        (coming.there() < end).then_some((coming, end))
+    }
+
+    /// These chunks as they are sealed, from where the blob comes from.
+    pub(crate) async fn part(&self, chunks: &Range<u64>) -> Result<Bytes> {
+        let used = self.used.as_ref().ok_or(StoreError::Closed)?;
+        used.part(self.sealed_range(chunks)).await
+    }
+
+    /// Where chunks lie in the file, in bytes.
+    fn sealed_range(&self, chunks: &Range<u64>) -> Range<u64> {
+        let of = |chunk| self.opener.chunk_range(chunk);
+        of(chunks.start).start..of(chunks.end.saturating_sub(1)).end
+    }
+
+    /// Opens sealed chunks into the front of `out`; how many.
+    pub(crate) fn open_from(
+        &self,
+        chunks: Range<u64>,
+        sealed: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let begin = self.sealed_range(&chunks).start;
+        let mut opened = 0;
+        for chunk in chunks {
+            let range = self.opener.chunk_range(chunk);
+            // Within a piece, which is far below 4 GiB.
+            let range = (range.start - begin) as usize..(range.end - begin) as usize;
+            let place = out.get_mut(opened * CHUNK_BYTES..).unwrap_or_default();
+            let done = sealed
+                .get(range)
+                .map(|sealed| self.opener.open_chunk(chunk, sealed, place));
+            if !matches!(done, Some(Ok(_))) {
+                return Err(self.damaged("blob: a chunk does not open"));
+            }
+            opened += 1;
+        }
+        Ok(opened)
+    }
+
     fn damaged(&self, what: &'static str) -> StoreError {
+        if let Some(used) = &self.used {
+            used.is_bad();
+        }
         self.store.damaged(what, self.id)
     }
 }

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES};
-use coffer_seal::{BlobId, Context, Opener, SecretKey};
+use coffer_seal::{BlobId, Context, SecretKey};
 use rustix::fs::Advice;
 use rustix::io::{Errno, ReadWriteFlags};
 
+use crate::blobs::cache::Use;
 use crate::blobs::folder::{BlobStore, Inner};
 use crate::blobs::reader::chunks_of;
 use crate::error::{Result, StoreError};
@@ -58,9 +59,8 @@ impl BlobStore {
         plaintext_bytes: u64,
         within: Range<u64>,
     ) -> Result<SealedSegment> {
-        let (_, header, file_bytes) = self.open_file(id, plaintext_bytes).await?;
-        let opener = Opener::new(data_key, &self.context(id), &header, file_bytes)
-            .map_err(|_| self.inner.damaged("blob: its header does not open", id))?;
+        let (opened, opener) = self.open_under(id, data_key, plaintext_bytes).await?;
+        let header = opened.header;
         let chunks = chunks_of(&within, &opener)?;
         if within.is_empty() {
             return Err(StoreError::OutOfRange);
@@ -85,15 +85,17 @@ impl BlobStore {
     /// [`StoreError::Damaged`] when it is missing or is not what it was.
     pub async fn open_segment(&self, segment: &SealedSegment) -> Result<SegmentFile> {
         let opened = self.open_file(segment.blob, segment.plaintext_bytes);
-        let (file, header, _) = opened.await?;
-        if header != segment.header {
+        let opened = opened.await?;
+        if opened.header != segment.header {
             let what = "blob: its header is another one";
             return Err(self.inner.damaged(what, segment.blob));
         }
+        opened.whole().await?;
         Ok(SegmentFile {
             store: self.inner.clone(),
             blob: segment.blob,
-            file,
+            file: opened.file,
+            _used: opened.used,
             sealed: segment.sealed.clone(),
             is_slow: AtomicBool::new(false),
         })
@@ -106,6 +108,7 @@ pub struct SegmentFile {
     store: Arc<Inner>,
     blob: BlobId,
     file: File,
+    _used: Option<Use>,
     sealed: Range<u64>,
     /// The file system can't tell what is in the cache.
     is_slow: AtomicBool,

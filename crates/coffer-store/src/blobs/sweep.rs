@@ -40,7 +40,7 @@ impl BlobStore {
             let idle: Vec<_> = found
                 .iter()
                 .map(|file| file.id)
-                .filter(|id| self.is_idle(id))
+                .filter(|id| self.is_idle(*id))
                 .collect();
             if idle.is_empty() {
                 continue;
@@ -63,10 +63,6 @@ impl BlobStore {
             }
         }
         Ok(swept)
-    }
-
-    fn is_idle(&self, id: &BlobId) -> bool {
-        !self.inner.in_flight().contains(id) && !self.inner.pins().is_doomed(id)
     }
 }
 

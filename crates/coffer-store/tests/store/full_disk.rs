@@ -18,10 +18,10 @@ use tempfile::TempDir;
 
 use crate::fixture::{Bucket, blob_ref_to, gone, in_blob, inline, name, noise};
 
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(dir: &Path, mebibytes: usize) -> Option<Self> {
+    pub(crate) fn mount(dir: &Path, mebibytes: usize) -> Option<Self> {
         let options = format!("size={mebibytes}m,mode=0700");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &options, "tmpfs"])

@@ -6,6 +6,8 @@ mod fixture;
 
 mod aged;
 mod blobs;
+mod cached;
+mod cached_bounds;
 mod commits;
 mod damage;
 mod deleted;
