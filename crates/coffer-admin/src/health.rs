@@ -84,6 +84,7 @@ async fn metrics(State(admin): State<Admin>) -> Response {
             quotas: admin.vault.quotas_by_id(),
             copies: admin.vault.copies_now(),
             standby: admin.vault.standby_now(),
+            cache: admin.vault.cache_now(),
         },
         &admin.data,
         &(admin.s3_metrics)(),

@@ -13,12 +13,13 @@ mod sharing;
 use std::borrow::Cow;
 
 use coffer_vault::{
-    AdministrationError, BackupError, ChecksumError, SubjectLimit, VaultError, files_run_out,
+    AdministrationError, BackupError, ChecksumError, CopyError, SubjectLimit, VaultError,
+    files_run_out,
 };
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
-use self::copies::{standing, unacknowledged};
+use self::copies::{not_fetched, standing, unacknowledged};
 use self::customer_keys::from_customer_key;
 pub(crate) use self::reads::no_version;
 use self::reads::{invalid_range, not_modified};
@@ -280,6 +281,7 @@ fn from_storage(error: VaultError) -> S3Error {
         VaultError::Backup(BackupError::Copy(error)) if error.is_of_acknowledgement() => {
             unacknowledged(&error)
         }
+        VaultError::Backup(BackupError::Copy(CopyError::NotFetched { .. })) => not_fetched(),
         read_only if read_only.is_of_read_only_disk() => {
             tracing::warn!(target: "coffer::s3", error = %read_only, "the disk takes no writes");
             s3_error!(

@@ -14,8 +14,6 @@ pub(crate) mod folder;
 
 pub(crate) mod sealed_file;
 
-pub(crate) mod open;
-
 pub(crate) mod reader;
 
 pub(crate) mod space_ahead;

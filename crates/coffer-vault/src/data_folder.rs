@@ -28,9 +28,12 @@ const FIRST_START_LEAVES: [&str; 13] = [
     "root.token",
     "root.token.new",
     "tls",
-    "engine.json",
+    ENGINE_FILE,
     "lost+found",
 ];
+
+/// Says that a folder is a cache, of a gateway of an engine.
+pub(crate) const ENGINE_FILE: &str = "engine.json";
 
 /// The folder of what a standby keeps beside what is a data folder's.
 pub(crate) const STANDBY: &str = "standby";
@@ -113,6 +116,11 @@ impl Folder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it is a cache, in which only some of the blobs are.
+    pub(crate) fn is_cache(&self) -> bool {
+        self.path.join(ENGINE_FILE).exists()
     }
 
     /// Whether another folder has its name now: what is opened by path lies there.

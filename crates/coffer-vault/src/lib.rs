@@ -87,8 +87,8 @@ pub use coffer_keys::is_region;
 pub use coffer_policy as policy;
 pub use coffer_seal::{BucketId, KeyMemory, SubjectId, UploadId, locked_memory};
 pub use coffer_store::{
-    ListedVersion, OpenUploads, OverQuota, SealedSegment, SegmentFile, Totals, VersionContent,
-    VersionsPage, VersionsQuery, lock, record, version,
+    BlobCache, CacheStatus, ListedVersion, OpenUploads, OverQuota, SealedSegment, SegmentFile,
+    Totals, VersionContent, VersionsPage, VersionsQuery, lock, record, version,
 };
 
 pub use crate::access::{
@@ -110,7 +110,7 @@ pub use crate::copies::{CarriedStatus, CopyState, CopyStatus, EngineSeat, SyncSt
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digester, Digests};
-pub use crate::engine::{LeaseKeeper, Turn, prepare_cache};
+pub use crate::engine::{LeaseKeeper, Turn, blob_cache, prepare_cache};
 pub use crate::error::{
     AdministrationError, BackupError, BodyError, ChecksumError, CopyError, CustomerKeyError,
     EraseLocked, Result, Rollback, RollbackOf, SharingError, SubjectLimit, VaultError,

@@ -115,7 +115,7 @@ impl Inner {
         let gate = ChangeGate::new(options.standby.as_ref(), options.fenced_by.clone());
         let gate = Arc::new(gate.by_right(options.engine.as_ref().map(EngineSeat::right)));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
-        let open_buckets = open_buckets.gated_by(gate.clone());
+        let open_buckets = open_buckets.gated_by(gate.clone(), options.cache.clone());
         let counted = count_by_quotas(&open_buckets, &system);
         counted.map_err(|error| damage_told(error, &folder, &system))?;
         folder.begin_serving();
@@ -193,7 +193,7 @@ fn put_in_order(
 ) -> Result<(Freshness, Audit)> {
     let freshness = Freshness::open(folder, keystore.clone())?;
     let mut found = look(folder, keystore, system, &freshness, accepts_rollback)?;
-    if folder.was_copied_live() && !accepts_rollback {
+    if folder.was_copied_live() && !accepts_rollback && !folder.is_cache() {
         refuse_gaps(folder, keystore, system)?;
     }
     let is_copy = copy.is_some();

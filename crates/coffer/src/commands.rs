@@ -116,7 +116,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve S3 over TLS
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Store files as objects, with this or another S3 server
     Put(PutArgs),
     /// Fetch objects to files

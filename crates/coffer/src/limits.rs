@@ -144,6 +144,12 @@ pub const GATEWAY_IDLE: Duration = Duration::from_secs(20);
 /// How many such connections stay open at most.
 pub const GATEWAY_IDLE_CONNECTIONS: usize = 128;
 
+/// How much of the blobs a gateway keeps on its disk where nothing is said, in bytes.
+pub const CACHE_BYTES_DEFAULT: u64 = 10_000_000_000;
+
+/// How often a gateway looks whether its cache is within its bounds.
+pub const CACHE_TENDED_EVERY: Duration = Duration::from_secs(1);
+
 /// How long requests may go on of a gateway that stops serving, or following.
 pub const GATEWAY_PATIENCE: Duration = Duration::from_millis(500);
 

@@ -215,6 +215,7 @@ fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
         CopyError::Follows { .. } => (S::SERVICE_UNAVAILABLE, "follows"),
         CopyError::FencedOff { .. } => (S::SERVICE_UNAVAILABLE, "fenced_off"),
         CopyError::LeaseEnded => (S::SERVICE_UNAVAILABLE, "lease_ended"),
+        CopyError::NotFetched { .. } => (S::BAD_GATEWAY, "store_failed"),
         CopyError::OfEngine { .. } => (S::CONFLICT, "of_engine"),
         CopyError::NoStandby => (S::CONFLICT, "no_standby"),
         CopyError::Replica(error) if error.is_passing() => (S::BAD_GATEWAY, "store_failed"),

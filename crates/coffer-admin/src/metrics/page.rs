@@ -6,10 +6,9 @@ use std::fmt::{Display, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use coffer_vault::{
-    CopyStatus, Counters, KeyMemory, LevelUsage, QuotaInfo, StandbyStatus, locked_memory,
-};
+use coffer_vault::{Counters, KeyMemory, LevelUsage, locked_memory};
 
+pub(crate) use self::figures::VaultFigures;
 use crate::metrics::process::Process;
 use crate::metrics::s3_metrics::{S3Metrics, S3Time};
 use crate::metrics::traffic::TrafficSnapshot;
@@ -17,26 +16,13 @@ use crate::metrics::traffic::TrafficSnapshot;
 /// The content type of [`render`]'s text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+mod figures;
+
 mod copies;
 
 mod quotas;
 
 mod transfers;
-
-/// What the vault tells.
-#[derive(Debug, Default)]
-pub(crate) struct VaultFigures {
-    /// What it has counted.
-    pub(crate) counters: Counters,
-    /// What each level holds.
-    pub(crate) levels: Vec<LevelUsage>,
-    /// What buckets, levels and subjects may hold, and do.
-    pub(crate) quotas: Vec<QuotaInfo>,
-    /// How sealed copies stand.
-    pub(crate) copies: Vec<CopyStatus>,
-    /// Of a standby.
-    pub(crate) standby: Option<StandbyStatus>,
-}
 
 /// All metrics.
 pub(crate) fn render(
@@ -76,6 +62,7 @@ pub(crate) fn render(
     page.levels(&vault.levels);
     page.quotas(&vault.quotas);
     page.copies(&vault.copies, vault.standby.as_ref());
+    page.cache(vault.cache.as_ref());
     page.disk(data);
     page.keys(locked_memory());
     page.process(&Process::now());

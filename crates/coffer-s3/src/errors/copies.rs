@@ -33,6 +33,15 @@ pub(super) fn unacknowledged(error: &CopyError) -> S3Error {
     }
 }
 
+/// What a gateway of an engine does not have, and its store does not give.
+pub(super) fn not_fetched() -> S3Error {
+    s3_error!(
+        ServiceUnavailable,
+        "What was asked for is not in this gateway's cache, and the engine's store did not give \
+         it. Please try again."
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

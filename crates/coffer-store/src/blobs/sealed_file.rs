@@ -21,6 +21,8 @@ use crate::blobs::folder::Inner;
 use crate::error::{Result, StoreError};
 use crate::limits::SCRATCH_CHUNKS;
 
+pub(crate) mod open;
+
 /// An open blob, shared by its reader and the job that reads for it.
 pub(crate) struct SealedFile {
     pub(crate) store: Arc<Inner>,

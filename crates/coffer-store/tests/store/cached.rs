@@ -261,7 +261,7 @@ async fn many_readers_share_one_fetch_and_read_what_is_there() {
     until("it is kept", || all.is_there(id)).await;
     all.read(&(id, key), &data).await.unwrap();
     assert_eq!(all.asked(), 1);
-    assert_eq!(all.cache.status().misses, 20);
+    assert!(all.cache.status().misses >= 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -327,6 +327,7 @@ async fn what_decayed_or_went_in_the_cache_is_fetched_anew() {
             Some(other) => fs::write(&path, other).unwrap(),
             None => fs::remove_file(&path).unwrap(),
         }
+        all.read(&blob, &data).await.unwrap();
         all.kept(&blob, &data).await;
         assert!(fs::read(&path).is_ok_and(|file| file == good));
     }

@@ -97,6 +97,10 @@ impl Vault {
                         there, with `coffer backup DIR --data DATA`";
             return Err(self.failed(ACT, actor, &facts, VaultError::Invalid { what }));
         }
+        let kept = "its folder is a cache, and no backup is made of it: copy the engine's store, \
+                    or restore from it";
+        let kept = self.refuse_in_engine(kept);
+        kept.map_err(|error| self.failed(ACT, actor, &facts, error))?;
         let (data, id) = (self.data().to_owned(), self.inner.keystore.id());
         let wanted = folder.to_owned();
         let destination = blocking(move || Destination::open(&wanted, &data, id)).await;

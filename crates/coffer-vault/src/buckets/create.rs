@@ -8,7 +8,7 @@ use coffer_policy::ObjectOwnership;
 use coffer_seal::{BucketId, LevelId, SubjectId};
 use coffer_store::record::Tags;
 use coffer_store::version::Versioning;
-use coffer_store::{BlobStore, Catalog, StoreError};
+use coffer_store::{Catalog, StoreError};
 
 use super::folder::{make_bucket_folder, unmake};
 use super::info::{BucketInfo, BucketSummary, info};
@@ -286,7 +286,8 @@ impl Vault {
         let (open_buckets, made_by) = (&self.inner.open_buckets, row.made_by.as_deref());
         open_buckets.quotas.place(id, level_id, made_by);
         // Before others find the row: they would open the catalog once more.
-        let bucket = OpenBucket::new(id, catalog.clone(), BlobStore::new(&dir, id), key);
+        let blobs = open_buckets.blobs_of(&self.inner.folder, id);
+        let bucket = OpenBucket::new(id, catalog.clone(), blobs, key);
         open_buckets.insert(bucket).await;
         let (inner, new_row) = (self.inner.clone(), row.clone());
         let added = blocking(move || {

@@ -10,20 +10,19 @@ use std::path::Path;
 use coffer_durable::rfc3339;
 use coffer_replica::Place;
 use coffer_seal::KeystoreId;
+use coffer_store::UNFINISHED;
 use serde::{Deserialize, Serialize};
 
 use crate::backup::{BACKUP_FILE, BackupRecord};
-use crate::data_folder::{Folder, failed, write_private};
+use crate::data_folder::{ENGINE_FILE, Folder, failed, write_private};
 use crate::error::{Result, VaultError};
 use crate::replica::target;
 use crate::vault::VaultOptions;
 
-/// Says that a folder is a cache.
-pub(crate) const ENGINE_FILE: &str = "engine.json";
-
 /// What stays of a cache whose log is there.
-const KEPT: [&str; 6] = [
+const KEPT: [&str; 7] = [
     ENGINE_FILE,
+    UNFINISHED,
     "tls",
     "lock",
     "lost+found",

@@ -17,10 +17,13 @@
 
 mod cache;
 
+mod blobs;
+
 mod found;
 
 mod keeper;
 
+pub use self::blobs::blob_cache;
 pub use self::cache::prepare_cache;
 pub(crate) use self::cache::refuse_cache;
 pub use self::keeper::{LeaseKeeper, Turn};

@@ -134,6 +134,15 @@ pub enum CopyError {
          be renewed. Ask again; another gateway serves, or this one does when it has the lease"
     )]
     LeaseEnded,
+    /// A blob that is asked for is not here, and could not be fetched.
+    #[error(
+        "what is asked for is not in this gateway's cache, and the engine's store did not give it: \
+         {problem}"
+    )]
+    NotFetched {
+        /// What the store said.
+        problem: String,
+    },
     /// What the log of an engine takes care of.
     #[error("this server is a gateway of an engine: {what}")]
     OfEngine {

@@ -6,7 +6,7 @@ use coffer_store::version::Absent;
 use coffer_store::{OverQuota, StoreError};
 use rustix::io::Errno;
 
-use super::{AdministrationError, VaultError};
+use super::{AdministrationError, CopyError, VaultError};
 
 /// SQLITE_CANTOPEN.
 const CANNOT_OPEN: i32 = 14;
@@ -101,6 +101,7 @@ impl From<StoreError> for VaultError {
             StoreError::PartChanged { number } => Self::InvalidPart { number },
             StoreError::Damaged { .. } => Self::Damaged,
             StoreError::Replaced => Self::CatalogReplaced,
+            StoreError::NotFetched { problem } => CopyError::NotFetched { problem }.into(),
             StoreError::Io { source, .. } if is_out_of_files(&source) => Self::OutOfFiles,
             // SQLite doesn't say why it could not open a file.
             StoreError::Database { code } if code & 0xff == CANNOT_OPEN && files_run_out() => {

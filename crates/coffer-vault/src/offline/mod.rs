@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use coffer_keys::{BucketKey, KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_seal::{BucketId, Context, SecretKey};
-use coffer_store::record::{Content, ListPage, ListQuery, ObjectHead, ObjectName};
+use coffer_store::record::{BlobRef, Content, ListPage, ListQuery, ObjectHead, ObjectName};
 use coffer_store::version::Which;
 use coffer_store::{BlobStore, Catalog, VersionsPage, VersionsQuery};
 
@@ -203,7 +203,7 @@ impl Offline {
             Content::Blobs { blobs, .. } => blobs,
         };
         let key = bucket.key();
-        let key_of = |blob: coffer_store::record::BlobRef| {
+        let key_of = |blob: BlobRef| {
             let path = bucket.blobs.path(blob.id);
             let data_key = customer_key::unwrap(&key, &blob, None)?;
             let data_key = data_key.ok_or(CustomerKeyError::Missing)?;
@@ -227,6 +227,11 @@ impl Offline {
     async fn name_in_catalog(&self, id: BucketId) -> Option<String> {
         let bucket = self.open_id(id).await.ok()?;
         Some(bucket.catalog.bucket_name().to_owned())
+    }
+
+    /// Whether a blob is in the store of an engine, and this folder is a cache without it.
+    fn lies_elsewhere(&self, bucket: &OpenBucket, blob: &BlobRef) -> bool {
+        self.folder.is_cache() && !bucket.blobs.path(blob.id).exists()
     }
 
     async fn open_bucket(&self, name_or_id: &str) -> Result<OpenBucket> {

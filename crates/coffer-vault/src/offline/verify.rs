@@ -189,7 +189,9 @@ impl Offline {
                     Content::Inline(bytes) => walk.checked(bytes.len() as u64),
                     Content::Blobs { blobs, .. } => {
                         for blob in blobs {
-                            walk.blob(&bucket, blob, name, &object.place.name).await;
+                            if !self.lies_elsewhere(&bucket, blob) {
+                                walk.blob(&bucket, blob, name, &object.place.name).await;
+                            }
                         }
                     }
                 }
@@ -204,7 +206,9 @@ impl Offline {
             };
             after = Some((last.upload_id, last.part.number));
             for part in page {
-                walk.blob(&bucket, &part.part.blob, name, &part.name).await;
+                if !self.lies_elsewhere(&bucket, &part.part.blob) {
+                    walk.blob(&bucket, &part.part.blob, name, &part.name).await;
+                }
                 walk.checked_count += 1;
             }
         }

@@ -7,7 +7,9 @@ use std::sync::{Arc, Weak};
 use coffer_keys::Keystore;
 use coffer_seal::BucketId;
 use coffer_store::version::Versioning;
-use coffer_store::{BlobStore, CATALOG_FILE, Catalog, Change, OpenUploads, Totals};
+use coffer_store::{
+    BlobCache, BlobStore, CATALOG_FILE, CacheStatus, Catalog, Change, OpenUploads, Totals,
+};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -63,6 +65,8 @@ pub(crate) struct OpenBuckets {
     pub(crate) taps: Taps,
     pub(crate) quotas: QuotaLedger,
     gate: Arc<ChangeGate>,
+    /// What of the blobs is here, where not all are.
+    cache: Option<BlobCache>,
     tally: Arc<Tally>,
     commits: Arc<Commits>,
     clock: AtomicU64,
@@ -82,6 +86,7 @@ impl OpenBuckets {
             taps: Taps::default(),
             quotas: QuotaLedger::default(),
             gate: Arc::default(),
+            cache: None,
             tally,
             commits,
             clock: AtomicU64::default(),
@@ -89,9 +94,27 @@ impl OpenBuckets {
         }
     }
 
-    /// Has this gate asked before anything is committed.
-    pub(crate) fn gated_by(self, gate: Arc<ChangeGate>) -> Self {
-        Self { gate, ..self }
+    /// Has this gate asked before anything is committed, and blobs that are not in their folders
+    /// fetched by this cache, if there is one.
+    pub(crate) fn gated_by(self, gate: Arc<ChangeGate>, cache: Option<BlobCache>) -> Self {
+        Self {
+            gate,
+            cache,
+            ..self
+        }
+    }
+
+    /// The blobs of a bucket.
+    pub(crate) fn blobs_of(&self, folder: &Folder, id: BucketId) -> BlobStore {
+        match &self.cache {
+            None => BlobStore::new(&folder.bucket(id), id),
+            Some(cache) => BlobStore::cached(cache.clone(), id),
+        }
+    }
+
+    /// How the cache of blobs stands, if there is one.
+    pub(crate) fn cache_status(&self) -> Option<CacheStatus> {
+        self.cache.as_ref().map(BlobCache::status)
     }
 
     /// The bucket `id`, opened if it is not.
@@ -122,7 +145,7 @@ impl OpenBuckets {
             // Before anything is changed in it.
             self.look(id, &catalog).await;
             catalog.admit_by(self.quotas.admission(id));
-            let blobs = BlobStore::new(&dir, id);
+            let blobs = self.blobs_of(folder, id);
             self.taps.attach(id, &catalog, &blobs).await?;
             let mut bucket = OpenBucket::new(id, catalog, blobs, key);
             bucket.users = slot.users.clone();
@@ -227,6 +250,9 @@ impl OpenBuckets {
         self.uploads.forget(id);
         self.quotas.forget(id);
         self.taps.forget(id);
+        if let Some(cache) = &self.cache {
+            cache.forget_bucket(id);
+        }
         self.slots.lock().by_id.remove(&id);
     }
 

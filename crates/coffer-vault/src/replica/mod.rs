@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use coffer_durable::now_ms;
 use coffer_replica::{CopyWriter, KeystoreWriter, ReplicaError};
+use coffer_store::CacheStatus;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Act, Actor, Role};
@@ -77,6 +78,11 @@ impl Vault {
             return Err(CopyError::Registry.into());
         }
         Ok(self.copies_now())
+    }
+
+    /// How the cache of a gateway's blobs stands; none of a server that has all of them.
+    pub fn cache_now(&self) -> Option<CacheStatus> {
+        self.inner.open_buckets.cache_status()
     }
 
     /// The same, for who watches the server.

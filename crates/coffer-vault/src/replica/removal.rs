@@ -13,7 +13,6 @@ use coffer_durable::{now_ms, rfc3339};
 use coffer_replica::limits::GONE_LIST_MAX;
 use coffer_replica::{CopyWriter, GoneList, Swept};
 use coffer_seal::{BlobId, BucketId};
-use coffer_store::BlobStore;
 use futures::StreamExt;
 
 use super::round::Round;
@@ -159,10 +158,10 @@ impl Round {
         Ok(true)
     }
 
-    /// Those of them that have no file, and that the catalog does not name.
+    /// Those of them that have no file, are not in use, and that the catalog does not name.
     async fn deleted(&self, bucket: BucketId, ids: Vec<BlobId>) -> Result<Vec<BlobId>> {
         let inner = self.inner()?;
-        let blobs = BlobStore::new(&inner.folder.bucket(bucket), bucket);
+        let blobs = inner.open_buckets.blobs_of(&inner.folder, bucket);
         let absent = move || {
             let is_gone = |id: &BlobId| !blobs.path(*id).exists();
             Ok(ids.into_iter().filter(is_gone).collect::<Vec<_>>())
@@ -182,7 +181,8 @@ impl Round {
         };
         let mut deleted = Vec::new();
         for id in absent {
-            if !opened.catalog.contains_blob(&id).await? {
+            // First who writes or reads it: a cache may have evicted what has no row yet.
+            if opened.blobs.is_idle(id) && !opened.catalog.contains_blob(&id).await? {
                 deleted.push(id);
             }
         }

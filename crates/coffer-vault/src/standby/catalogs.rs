@@ -25,7 +25,8 @@ struct Reached {
 }
 
 impl Standby {
-    /// Brings one bucket up to a head: its blobs first, then its catalog in one step.
+    /// Brings one bucket up to a head: its blobs first, unless there is a cache of them, then its
+    /// catalog in one step.
     pub(super) async fn fetch_bucket(
         &mut self,
         reader: &CopyReader,
@@ -51,7 +52,13 @@ impl Standby {
                 .catalog_after(id, state, before.as_ref(), Some(&file))
                 .await?;
         }
-        self.fetch_blobs(reader, id, (&building, &folder)).await?;
+        if self.vault.cache.is_some() {
+            // They are fetched when they are asked for.
+            let blobs = folder.join("blobs");
+            blocking(move || fs::create_dir_all(&blobs).map_err(failed("make", &blobs))).await?;
+        } else {
+            self.fetch_blobs(reader, id, (&building, &folder)).await?;
+        }
         let data = self.data().to_owned();
         let (state, inode) = (state.clone(), inode_of(&file)?);
         let reached = Reached {

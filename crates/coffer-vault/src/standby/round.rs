@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use coffer_replica::{BucketState, CopyReader};
 use coffer_seal::BucketId;
+use coffer_store::BlobCache;
 
 use super::served::ServedState;
 use super::states::{self, StateRecord};
@@ -57,8 +58,8 @@ impl Standby {
         self.held.missing.retain(|id, _| buckets.contains_key(id));
         let missing_count = self.held.missing.values().sum();
         self.link.change(|told| told.missing_count = missing_count);
-        let data = self.data().to_owned();
-        blocking(move || remove_others(&data, &buckets)).await
+        let (data, cache) = (self.data().to_owned(), self.vault.cache.clone());
+        blocking(move || remove_others(&data, &buckets, cache.as_ref())).await
     }
 
     /// The buckets of a head that the keystore has keys of.
@@ -132,7 +133,11 @@ impl Standby {
 }
 
 /// Removes what is of buckets that are gone, or of which the key was destroyed.
-fn remove_others(data: &Path, wanted: &BTreeMap<BucketId, BucketState>) -> Result<()> {
+fn remove_others(
+    data: &Path,
+    wanted: &BTreeMap<BucketId, BucketState>,
+    cache: Option<&BlobCache>,
+) -> Result<()> {
     let standby = standby_folder(data);
     for folder in [
         data.join("buckets"),
@@ -156,6 +161,9 @@ fn remove_others(data: &Path, wanted: &BTreeMap<BucketId, BucketState>) -> Resul
                 fs::remove_file(&path)
             };
             removed.map_err(failed("remove", &path))?;
+            if let Some((cache, id)) = cache.zip(id) {
+                cache.forget_bucket(id);
+            }
         }
     }
     Ok(())

@@ -19,7 +19,8 @@ impl Standby {
     /// Removes them, where that is due and nothing is to be fetched. `reader` is of what is held.
     pub(super) async fn sweep(&mut self, reader: &CopyReader) -> Result<()> {
         let began = self.swept.get_or_insert_with(Instant::now);
-        if began.elapsed() < STANDBY_SWEEPS_EVERY {
+        // A cache removes what is not asked for by itself.
+        if began.elapsed() < STANDBY_SWEEPS_EVERY || self.vault.cache.is_some() {
             return Ok(());
         }
         for id in self.wanted(reader).into_keys() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use coffer_keys::{SourceSecrets, SourceSpec};
 use coffer_policy::ObjectOwnership;
+use coffer_store::BlobCache;
 
 use crate::copies::EngineSeat;
 use crate::fence::{FencedBy, StandbyLink};
@@ -66,6 +67,8 @@ pub struct VaultOptions {
     pub fenced_by: Option<FencedBy>,
     /// Of a gateway of an engine that has its lease: the log that it goes on with.
     pub engine: Option<EngineSeat>,
+    /// Of a gateway: what of the engine's blobs is on this machine.
+    pub cache: Option<BlobCache>,
     /// After which time without a read that counts a subject that floats is settled; none: a key
     /// custodian must do it.
     pub settle_after: Option<Duration>,
@@ -91,6 +94,7 @@ impl VaultOptions {
             standby: None,
             fenced_by: None,
             engine: None,
+            cache: None,
             settle_after: None,
             lifecycle_day: Day::default(),
             abort_uploads_days: Some(ABORT_UPLOADS_DAYS),

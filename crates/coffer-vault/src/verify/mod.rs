@@ -294,6 +294,11 @@ impl Walk {
             Content::Blobs { blobs, .. } => {
                 for blob in blobs {
                     if let Err(error) = self.blob(bucket, keys, &blob).await? {
+                        // That it can't be had now tells nothing of it.
+                        if let StoreError::NotFetched { problem } = &error {
+                            tracing::warn!(problem, "the check ends: a blob was not fetched");
+                            return Err(Abandoned);
+                        }
                         // Deleted, replaced or erased while it was being read is no damage.
                         match bucket.catalog.contains_blob(&blob.id).await {
                             Ok(false) => {}

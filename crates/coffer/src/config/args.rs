@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::log::{LogFormat, LogLevel};
-use crate::output::printable::span;
+use crate::output::printable::{bytes, span};
 use crate::secrets::passphrase::PassphraseArgs;
 
 /// Where the data is.
@@ -221,6 +221,11 @@ pub struct StandingArgs {
     /// Where other gateways find that, if it is elsewhere
     #[arg(long, value_name = "HOST:PORT", value_parser = gateway_address, requires = "engine")]
     pub gateway_advertise: Option<String>,
+    /// How much of the data a gateway keeps on its disk, such as 50GB; the rest is fetched
+    ///
+    /// The default is 10GB.
+    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "engine")]
+    pub cache_size: Option<u64>,
     /// Change nothing once a standby of this copy was promoted, nor while the copy can't be asked
     #[arg(long, value_name = "COPY")]
     pub fenced_by: Option<String>,

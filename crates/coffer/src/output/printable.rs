@@ -78,6 +78,28 @@ pub fn rfc3339(at: SystemTime) -> Option<String> {
     (text.len() == "2026-12-31 00:00:00".len()).then_some(moment)
 }
 
+/// A whole number of bytes, of which the unit may be thousands or 1,024s.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let advice = || "write a whole number of bytes such as 10GB, 512MiB or 1000000".to_owned();
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(advice()),
+    };
+    let number: u64 = number.parse().map_err(|_| advice())?;
+    number.checked_mul(factor).ok_or_else(advice)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +130,23 @@ mod tests {
             (u64::MAX, "18.4 EB"),
         ] {
             assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn bytes_are_whole_numbers_of_known_units() {
+        let cases = [
+            ("0", 0),
+            ("17", 17),
+            ("10GB", 10_000_000_000),
+            ("512 MiB", 512 << 20),
+            ("2tib", 2 << 40),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "GB", "1.5GB", "-1", "10 apples", "99999999999999TB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
         }
     }
 

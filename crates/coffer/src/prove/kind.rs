@@ -43,6 +43,8 @@ pub enum Kind {
     Credentials,
     /// What a backup says of the copy that it made: not secret.
     BackupRecord,
+    /// What a gateway's folder says of itself: not secret.
+    CacheRecord,
     /// Locked while a server runs; the number of its file then, or nothing.
     Lock,
     /// Empty, or a socket.
@@ -66,6 +68,8 @@ impl Kind {
             [name] => top(name),
             ["tls", name] => tls(name),
             ["audit", name] => audit(name),
+            // A blob on its way into the cache of a gateway.
+            ["fetching", _] => Some(Kind::Unfinished),
             // Of a round of copies, or a check of one.
             ["copies.scratch", _, name] => top(name),
             ["copies.scratch", _, id, name] if is_hex(id, 32) => database(name, "catalog"),
@@ -101,6 +105,7 @@ impl Kind {
             Self::TlsKey => "TLS keys",
             Self::Credentials => "credentials",
             Self::BackupRecord => "record of a backup",
+            Self::CacheRecord => "record of a cache",
             Self::Lock => "lock",
             Self::Empty => "socket",
         }
@@ -114,7 +119,7 @@ impl Kind {
 
 fn is_known_folder(names: &[&str]) -> bool {
     match names {
-        [] | ["tls" | "audit" | "buckets" | "lost+found" | "copies.scratch"] => true,
+        [] | ["tls" | "audit" | "buckets" | "lost+found" | "copies.scratch" | "fetching"] => true,
         ["buckets", id] | ["buckets", id, "blobs"] => is_hex(id, 32),
         ["copies.scratch", _] => true,
         ["copies.scratch", _, id] => is_hex(id, 32),
@@ -129,6 +134,7 @@ fn top(name: &str) -> Option<Kind> {
         "lock" => Some(Kind::Lock),
         "admin.sock" => Some(Kind::Empty),
         "backup.json" => Some(Kind::BackupRecord),
+        "engine.json" => Some(Kind::CacheRecord),
         "keystore" => Some(Kind::Keystore),
         "anchor" => Some(Kind::Anchor),
         "copies" => Some(Kind::Copies),

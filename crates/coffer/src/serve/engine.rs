@@ -4,15 +4,19 @@
 use std::sync::Arc;
 
 use coffer_replica::{CopyRecord, Place, ReplicaError};
-use coffer_vault::{EngineSeat, LeaseKeeper, TakenLog, Turn, Vault, VaultOptions, prepare_cache};
+use coffer_vault::{
+    BlobCache, EngineSeat, LeaseKeeper, TakenLog, Turn, Vault, VaultOptions, blob_cache,
+    prepare_cache,
+};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::config::args::DataListen;
 use crate::connection::listen::{listen, local_address};
 use crate::error::Error;
 use crate::gateways::identity::GatewayIdentity;
-use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_RETRY_MAX};
+use crate::limits::{CACHE_TENDED_EVERY, GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_RETRY_MAX};
 use crate::serve::follow::{Ended, Following, serve_standby};
 use crate::serve::gateway::Gateway;
 use crate::serve::listeners::Listeners;
@@ -41,6 +45,7 @@ pub async fn serve_engine(
     let address = how.advertise.clone();
     let address = address.unwrap_or_else(|| listen_at.to_string());
     let keeper = Arc::new(LeaseKeeper::begin(&how.from, address).await?);
+    let tending = Tending::default();
     let mut gateway = EngineGateway {
         config,
         how: EngineHow {
@@ -50,6 +55,7 @@ pub async fn serve_engine(
         options,
         keeper: keeper.clone(),
         taken: Some((listeners, gateways)),
+        tending,
     };
     let mut has_begun = false;
     let mut wait = GATEWAY_RETRY;
@@ -87,6 +93,33 @@ struct EngineGateway {
     keeper: Arc<LeaseKeeper>,
     /// Addresses that were taken, and nothing listens at yet.
     taken: Option<(Listeners, TcpListener)>,
+    tending: Tending,
+}
+
+/// What keeps the cache of blobs within its bounds.
+#[derive(Default)]
+struct Tending(Option<JoinHandle<()>>);
+
+impl Tending {
+    fn begin(&mut self, cache: BlobCache) {
+        self.0 = Some(tokio::spawn(async move {
+            let look = cache.clone();
+            let _ = tokio::task::spawn_blocking(move || look.look()).await;
+            loop {
+                tokio::time::sleep(CACHE_TENDED_EVERY).await;
+                let cache = cache.clone();
+                let _ = tokio::task::spawn_blocking(move || cache.tend()).await;
+            }
+        }));
+    }
+}
+
+impl Drop for Tending {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
 }
 
 impl EngineGateway {
@@ -94,9 +127,25 @@ impl EngineGateway {
     async fn turn(&mut self, signals: &mut Signals, reloads: &mut Reloads) -> Result<Ended, Error> {
         let has_log = has_log(&self.how.from).await?;
         let (data, from) = (self.config.data.clone(), self.how.from.clone());
-        let prepared = move || prepare_cache(&data, &from, has_log);
+        let (max_bytes, cache) = (self.how.cache_bytes, self.options.cache.clone());
+        let prepared = move || {
+            prepare_cache(&data, &from, has_log)?;
+            match cache {
+                // What is not in the log by now is of no use.
+                Some(cache) => {
+                    cache.none_is_only_here();
+                    Ok(None)
+                }
+                // Not before the folder is known to be this gateway's.
+                None => blob_cache(&data, &from, max_bytes).map(Some),
+            }
+        };
         let prepared = tokio::task::spawn_blocking(prepared).await;
-        prepared.map_err(stopped)??;
+        let begun = prepared.map_err(stopped)?;
+        if let Some(cache) = begun.map_err(Error::from)? {
+            self.tending.begin(cache.clone());
+            self.options.cache = Some(cache);
+        }
         let log = if has_log {
             match self.follow((signals, reloads)).await? {
                 Ended::TakenOver(log) => Some(log),

@@ -35,6 +35,8 @@ pub struct EngineHow {
     pub listen: SocketAddr,
     /// Where they find that, if it is elsewhere: a host and a port.
     pub advertise: Option<String>,
+    /// How much of the blobs it keeps on its disk, in bytes.
+    pub cache_bytes: u64,
 }
 
 /// How the vault is opened.

@@ -1,6 +1,6 @@
 //! Metrics of sealed copies.
 
-use coffer_vault::{CopyState, CopyStatus, StandbyState, StandbyStatus};
+use coffer_vault::{CacheStatus, CopyState, CopyStatus, StandbyState, StandbyStatus};
 
 use super::Page;
 
@@ -71,6 +71,47 @@ impl Page {
         for (copy, sync) in all() {
             self.sample(name, &[("replica", &copy)], sync.in_doubt_count);
         }
+    }
+
+    pub(super) fn cache(&mut self, cache: Option<&CacheStatus>) {
+        let Some(cache) = cache else {
+            return;
+        };
+        self.counter(
+            "coffer_cache_hits_total",
+            "Blobs that were asked for and were in a gateway's cache.",
+            cache.hits,
+        );
+        self.counter(
+            "coffer_cache_misses_total",
+            "Blobs that were asked for and were not there, or not yet.",
+            cache.misses,
+        );
+        self.counter(
+            "coffer_cache_fetched_bytes_total",
+            "Bytes that a gateway's cache fetched from its store.",
+            cache.fetched_bytes,
+        );
+        self.counter(
+            "coffer_cache_failures_total",
+            "Blobs that did not come from the store, or were not what they should be.",
+            cache.failures,
+        );
+        self.counter(
+            "coffer_cache_evictions_total",
+            "Blobs that made room for others in a gateway's cache.",
+            cache.evictions,
+        );
+        self.gauge(
+            "coffer_cache_bytes",
+            "How long the blobs in a gateway's cache are together, in bytes.",
+            cache.bytes,
+        );
+        self.gauge(
+            "coffer_cache_max_bytes",
+            "How long they may be, but for those in use or not yet in the store.",
+            cache.max_bytes,
+        );
     }
 
     fn standby(&mut self, standby: Option<&StandbyStatus>) {

@@ -27,6 +27,9 @@ pub(in crate::replica) async fn put_blobs(
         }
         let put = copy.put_blob(bucket.id, id, &bucket.blobs.path(id)).await?;
         progress.put(put.unwrap_or(0));
+        if put.is_some() {
+            bucket.blobs.is_stored(id);
+        }
         Ok(u64::from(put.is_none()))
     });
     let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);

@@ -9,7 +9,7 @@ use http::Method;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::output::printable::size;
+use crate::output::printable::{bytes, size};
 use crate::output::table::{AnswerArgs, Flush, done, show, show_done, table};
 
 /// `coffer quota`.
@@ -84,28 +84,6 @@ pub struct SetArgs {
     /// Buckets, of a level or a subject
     #[arg(long, value_name = "N", group = "limits")]
     pub buckets: Option<u64>,
-}
-
-/// A whole number of bytes, of which the unit may be thousands or 1,024s.
-fn bytes(text: &str) -> Result<u64, String> {
-    let advice = || "write a whole number of bytes such as 10GB, 512MiB or 1000000".to_owned();
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit());
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" => 1_000,
-        "m" | "mb" => 1_000_000,
-        "g" | "gb" => 1_000_000_000,
-        "t" | "tb" => 1_000_000_000_000,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        "tib" => 1 << 40,
-        _ => return Err(advice()),
-    };
-    let number: u64 = number.parse().map_err(|_| advice())?;
-    number.checked_mul(factor).ok_or_else(advice)
 }
 
 /// What was removed, for programs.
@@ -187,25 +165,3 @@ Examples:
   coffer quota set subject ann --bytes 100GB --buckets 20 --uploads 50
   coffer quota list --json
   coffer quota remove bucket backups";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_whole_numbers_of_known_units() {
-        let cases = [
-            ("0", 0),
-            ("17", 17),
-            ("10GB", 10_000_000_000),
-            ("512 MiB", 512 << 20),
-            ("2tib", 2 << 40),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(bytes(text), Ok(expected), "{text}");
-        }
-        for wrong in ["", "GB", "1.5GB", "-1", "10 apples", "99999999999999TB"] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
-        }
-    }
-}

@@ -15,6 +15,7 @@ use crate::commands::storage::restore::identity_of;
 use crate::config::GATEWAY_LISTEN_DEFAULT;
 use crate::config::args::ServeArgs;
 use crate::error::Error;
+use crate::limits::CACHE_BYTES_DEFAULT;
 use crate::output::printable::size;
 use crate::output::table::{AnswerArgs, moment, sheet, show};
 use crate::serve::standing::{EngineHow, How};
@@ -74,6 +75,7 @@ pub fn how_asked(args: &ServeArgs) -> Result<How, Error> {
             identity: identity_of(identity)?,
             listen: standing.gateway_listen.unwrap_or(GATEWAY_LISTEN_DEFAULT),
             advertise: standing.gateway_advertise.clone(),
+            cache_bytes: standing.cache_size.unwrap_or(CACHE_BYTES_DEFAULT),
         }),
         _ => None,
     };
