@@ -7,6 +7,7 @@ import random
 import pytest
 
 from harness.power import cuts
+from harness.power.ledger import YES
 from harness.power.scenes import SCENES
 from harness.power.survey import Survey
 
@@ -27,6 +28,8 @@ def test_power_cuts(name, bench, seed, tally, request, capsys):
     place = folder / f"recording-{name.replace(' ', '-')}"
     place.mkdir()
     recording = cuts.record(name, scene, bases[scene.base], place)
+    renames = recording.ledger.notes.get("renames", [])
+    assert renames == ([YES] * 4 if name == "renames" else []), list(recording.ledger.answers())
     whole = cuts.cuts(pickle.loads(recording.before), recording.steps, chance, count)
     for number, cut in enumerate(whole):
         again = AGAIN if number % 8 == 7 else 0

@@ -1,10 +1,12 @@
 """Copies inside the server."""
 
+import threading
+
 import pytest
 
 from harness import raw
 from harness.administration import ask
-from harness.clients import refused
+from harness.clients import drain, refused, s3_client
 from harness.content import MIB, content
 
 
@@ -88,6 +90,41 @@ def test_a_copy_of_parts_is_whole(s3, bucket):
     s3.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
     s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": bucket, "Key": "parts"})
     assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == b"".join(bodies)
+
+
+def test_a_copy_is_of_one_object(server, s3):
+    """Its bytes, metadata and tags, while others take the source's name."""
+    # Reads are recorded there before they are answered, which takes its time.
+    ask(server, "level", "create", "watched", "--rank", 0, "--same-label", "--audit-data")
+    ask(server, "bucket", "create", "watched", "--level", "watched")
+    stop = threading.Event()
+
+    def put(client, who):
+        told = {"Tagging": f"who={who}", "Metadata": {"who": who}}
+        client.put_object(Bucket="watched", Key="source", Body=who.encode(), **told)
+
+    def replace():
+        client = s3_client(server)
+        while not stop.is_set():
+            for who in "ab":
+                put(client, who)
+
+    put(s3, "a")
+    writer = threading.Thread(target=replace)
+    writer.start()
+    copies = [f"copy-{number}" for number in range(100)]
+    try:
+        for name in copies:
+            s3.copy_object(Bucket="watched", Key=name, CopySource="watched/source")
+    finally:
+        stop.set()
+        writer.join()
+    for name in copies:
+        where = {"Bucket": "watched", "Key": name}
+        got = s3.get_object(**where)
+        [tag] = s3.get_object_tagging(**where)["TagSet"]
+        assert got["Body"].read().decode() == got["Metadata"]["who"] == tag["Value"]
+    drain(s3, "watched")
 
 
 @pytest.mark.parametrize("name", ["a%2Bb%20c", "a%2Bb+c", "a%2Bb c"])

@@ -135,6 +135,27 @@ def test_the_newest_of_older_versions_stay(fast, ruled):
     assert set(versions(fast, ruled)) == left
 
 
+def test_all_that_is_due_of_one_name_ends_on_one_day(fast, quick, ruled):
+    enable(fast, ruled)
+    put(fast, ruled, *["a"] * 12, *["b"] * 2)
+    old = {NONCURRENT: {"NoncurrentDays": 1}}
+    both = rule("both", {"Prefix": "b"}, **old, **DAYS)
+    set_rules(fast, ruled, rule("old", {"Prefix": "a"}, **old), both)
+
+    def done(name):
+        rows = [row["details"] for row in runs(quick, ruled) if row["outcome"] == "done"]
+        return [row for row in rows if row["rule"] == name]
+
+    def removed():
+        return sum(int(row["removed"]) for row in done("old"))
+
+    until(lambda: removed() == 11, "all but the newest end")
+    assert len(done("old")) <= 3, "a midnight or two may have passed while they were made"
+    until(lambda: done("both"), "the newest is hidden")
+    first = done("both")[0]
+    assert (first["removed"], first["hidden"]) == ("1", "1"), "and what was behind it is gone"
+
+
 def test_uploads_end_by_rules_and_without_any(fast, quick, ruled):
     def begin(name):
         upload = fast.create_multipart_upload(Bucket=ruled, Key=name)["UploadId"]

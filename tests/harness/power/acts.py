@@ -119,10 +119,8 @@ def copies(world):
 
 def renames(world):
     """To names that are free and to one that is taken, whose object goes."""
-    world.rename("alpha", "tagged", "renamed")
-    world.rename("alpha", "old", "blob")
-    world.rename("alpha", "blob", "old")
-    world.rename("alpha", "inline", "renamed")
+    names = [("tagged", "renamed"), ("old", "blob"), ("blob", "old"), ("inline", "renamed")]
+    world.notes["renames"] = [world.rename("alpha", *pair) for pair in names]
 
 
 def uploads(world):

@@ -82,19 +82,20 @@ class World:
             self.asking(answer, lambda: self.s3(bucket, "PUT", f"/{bucket}/{to}", headers=source))
 
     def rename(self, bucket, name, to):
-        """Renames an object, if it is certain what that is: both names change, or none."""
+        """Renames an object, if it is certain what that is: both names change, or none. How that
+        ended."""
         standing = self.ledger.standing(self.ledger.log)
         kinds = ("object", "tags")
         found = {kind: standing.get((kind, bucket, name), [None]) for kind in kinds}
         if any(len(values) > 1 for values in found.values()):
-            return
+            return None
         changes = {(kind, bucket, to): values[0] for kind, values in found.items()}
         changes |= {(kind, bucket, name): None for kind in kinds}
-        source = {"x-amz-rename-source": f"/{bucket}/{name}"}
+        source = {"x-amz-rename-source": name}
         with self.ledger.trying(changes) as answer:
             path = f"/{bucket}/{to}"
             ask = {"query": "renameObject=", "headers": source}
-            self.asking(answer, lambda: self.s3(bucket, "PUT", path, **ask))
+            return self.asking(answer, lambda: self.s3(bucket, "PUT", path, **ask))[0]
 
     def delete(self, bucket, name):
         changes = {("object", bucket, name): None, ("tags", bucket, name): None}

@@ -31,8 +31,6 @@ fn list(connection: &Connection, query: &ListQuery) -> Result<ListPage> {
     let mut page = ListPage::default();
     let mut last = None;
 
-    // One snapshot for all seeks of the page.
-    let _snapshot = connection.unchecked_transaction()?;
     let mut statement = connection.prepare_cached(
         "SELECT name, size_bytes, etag, modified_ms, checksum, owner FROM object
          WHERE name >= ? AND name < ? ORDER BY name",

@@ -1,15 +1,18 @@
-//! Uploads under way as a whole: how many, whose, how old, and the end of old ones.
+//! Uploads under way: their parts; as a whole how many, whose and how old, and the end of old ones.
 
 use std::collections::BTreeMap;
 
 use coffer_seal::{BlobId, UploadId};
+use rusqlite::{Connection, params};
 
 use crate::catalog::open::Catalog;
 use crate::catalog::tables::columns::decode_u64;
-use crate::catalog::uploads::abort;
+use crate::catalog::tables::rows::{blob_columns, row_limit};
+use crate::catalog::uploads::{abort, find_upload, read_part};
 use crate::database::write_session::Session;
 use crate::error::Result;
-use crate::limits::{END_UPLOADS_AT_ONCE, END_UPLOADS_BLOBS};
+use crate::limits::{END_UPLOADS_AT_ONCE, END_UPLOADS_BLOBS, LIST_MAX};
+use crate::record::{Part, Upload};
 
 /// The uploads under way in a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +41,32 @@ pub struct EndedUploads {
 }
 
 impl Catalog {
+    /// Parts of an upload with numbers above `after`, ascending; at most [`LIST_MAX`] + 1, so that
+    /// a page can tell whether there is more. None when there is no such upload.
+    pub async fn parts(&self, upload_id: &UploadId, after: u32, limit: usize) -> Result<Vec<Part>> {
+        let upload_id = *upload_id;
+        self.long(move |connection| parts_of(connection, &upload_id, after, limit))
+            .await
+    }
+
+    /// An upload under way, and parts of it as [`parts`](Self::parts) tells them, of one moment.
+    pub async fn upload_and_parts(
+        &self,
+        upload_id: &UploadId,
+        after: u32,
+        limit: usize,
+    ) -> Result<Option<(Upload, Vec<Part>)>> {
+        let upload_id = *upload_id;
+        self.long(move |connection| {
+            let Some(upload) = find_upload(connection, &upload_id)? else {
+                return Ok(None);
+            };
+            let parts = parts_of(connection, &upload_id, after, limit)?;
+            Ok(Some((upload, parts)))
+        })
+        .await
+    }
+
     /// The uploads that were begun before a time, in milliseconds since 1970; or all.
     pub async fn open_uploads(&self, before_ms: Option<i64>) -> Result<OpenUploads> {
         let before_ms = before_ms.unwrap_or(i64::MAX);
@@ -82,6 +111,27 @@ impl Catalog {
         })
         .await
     }
+}
+
+fn parts_of(
+    connection: &Connection,
+    upload_id: &UploadId,
+    after: u32,
+    limit: usize,
+) -> Result<Vec<Part>> {
+    let mut statement = connection.prepare_cached(concat!(
+        "SELECT ",
+        blob_columns!(),
+        ", part_number, etag, modified_ms FROM part
+         WHERE upload_id = ? AND part_number > ? ORDER BY part_number LIMIT ?"
+    ))?;
+    let limit = row_limit(limit, LIST_MAX + 1);
+    let mut rows = statement.query(params![upload_id.0, after, limit])?;
+    let mut parts = Vec::new();
+    while let Some(row) = rows.next()? {
+        parts.push(read_part(row)?);
+    }
+    Ok(parts)
 }
 
 fn oldest(session: &Session, before_ms: i64) -> Result<Vec<(UploadId, u64)>> {

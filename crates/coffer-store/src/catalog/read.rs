@@ -79,6 +79,26 @@ impl Catalog {
         .await
     }
 
+    /// What is known of an object, and where its part of this number lies, in one transaction.
+    ///
+    /// # Errors
+    /// As [`head`](Self::head).
+    pub async fn head_and_part(
+        &self,
+        name: &ObjectName,
+        which: Which,
+        number: Option<u32>,
+    ) -> Result<Result<(ObjectHead, Option<Range<u64>>), Absent>> {
+        self.point(|connection| {
+            let statements = select!([head_columns!()] "");
+            with_row(connection, name, which, statements, |row| {
+                let part = range_of_part(connection, row.get(HEAD_ID)?, number)?;
+                Ok((read_head(row)?, part))
+            })
+        })
+        .await
+    }
+
     /// Reads an object in one transaction: its head, from which `choose` picks a range (or
     /// refuses), and its bytes or the blobs that overlap that range.
     ///
@@ -90,13 +110,29 @@ impl Catalog {
         which: Which,
         choose: impl FnOnce(&ObjectHead) -> Result<Range<u64>, E>,
     ) -> Result<Result<Result<(ObjectHead, Range<u64>, Content), E>, Absent>> {
+        let choose = |head: &ObjectHead, _| choose(head);
+        self.read_part(name, which, None, choose).await
+    }
+
+    /// The same, where `choose` is told where the part of this number lies as well.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_part<E>(
+        &self,
+        name: &ObjectName,
+        which: Which,
+        number: Option<u32>,
+        choose: impl FnOnce(&ObjectHead, Option<Range<u64>>) -> Result<Range<u64>, E>,
+    ) -> Result<Result<Result<(ObjectHead, Range<u64>, Content), E>, Absent>> {
         self.point(|connection| {
             let statements = select!(
                 [head_columns!(), ", is_inline, data"] "LEFT JOIN inline ON object_id = o.id"
             );
             with_row(connection, name, which, statements, |row| {
                 let head = read_head(row)?;
-                let range = match choose(&head) {
+                let part = range_of_part(connection, row.get(HEAD_ID)?, number)?;
+                let range = match choose(&head, part) {
                     Ok(range) => range,
                     Err(refused) => return Ok(Err(refused)),
                 };
@@ -124,16 +160,7 @@ impl Catalog {
                 Ok(row.get::<_, i64>(0)?)
             })?;
             let Ok(id) = id else { return Ok(None) };
-            let mut statement = connection.prepare_cached(
-                "SELECT offset_bytes, plaintext_bytes FROM blob INDEXED BY blob_by_part
-                 WHERE object_id = ? AND part_number = ? AND part_number > 0",
-            )?;
-            let mut rows = statement.query(params![id, number])?;
-            let Some(row) = rows.next()? else {
-                return Ok(None);
-            };
-            let start = decode_u64(row.get(0)?)?;
-            Ok(Some(start..start + decode_u64(row.get(1)?)?))
+            range_of_part(connection, id, Some(number))
         })
         .await
     }
@@ -182,6 +209,26 @@ impl Catalog {
         })
         .await
     }
+}
+
+fn range_of_part(
+    connection: &Connection,
+    object_id: i64,
+    number: Option<u32>,
+) -> Result<Option<Range<u64>>> {
+    let Some(number) = number else {
+        return Ok(None);
+    };
+    let mut statement = connection.prepare_cached(
+        "SELECT offset_bytes, plaintext_bytes FROM blob INDEXED BY blob_by_part
+         WHERE object_id = ? AND part_number = ? AND part_number > 0",
+    )?;
+    let mut rows = statement.query(params![object_id, number])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let start = decode_u64(row.get(0)?)?;
+    Ok(Some(start..start + decode_u64(row.get(1)?)?))
 }
 
 fn parts_of(

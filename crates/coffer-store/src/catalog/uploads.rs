@@ -12,8 +12,7 @@ use crate::catalog::tables::columns::{
     encode_checksum_type, encode_details, encode_tags, encode_u64,
 };
 use crate::catalog::tables::rows::{
-    BLOB_COLUMNS, ObjectRow, blob_columns, read_blob, read_name, row_limit, store_blob,
-    text_or_null,
+    BLOB_COLUMNS, ObjectRow, blob_columns, read_blob, read_name, store_blob, text_or_null,
 };
 use crate::catalog::versions::place::{Place, find};
 use crate::database::write_session::Session;
@@ -118,28 +117,6 @@ impl Catalog {
             // Never its own, not even if it should find what it has put itself.
             let replaced = replaced.map(|(id, _)| BlobId(id));
             Ok(replaced.filter(|id| *id != part.blob.id))
-        })
-        .await
-    }
-
-    /// Parts of an upload with numbers above `after`, ascending; at most [`LIST_MAX`] + 1, so that
-    /// a page can tell whether there is more. None when there is no such upload.
-    pub async fn parts(&self, upload_id: &UploadId, after: u32, limit: usize) -> Result<Vec<Part>> {
-        let upload_id = *upload_id;
-        self.long(move |connection| {
-            let mut statement = connection.prepare_cached(concat!(
-                "SELECT ",
-                blob_columns!(),
-                ", part_number, etag, modified_ms FROM part
-                 WHERE upload_id = ? AND part_number > ? ORDER BY part_number LIMIT ?"
-            ))?;
-            let limit = row_limit(limit, LIST_MAX + 1);
-            let mut rows = statement.query(params![upload_id.0, after, limit])?;
-            let mut parts = Vec::new();
-            while let Some(row) = rows.next()? {
-                parts.push(read_part(row)?);
-            }
-            Ok(parts)
         })
         .await
     }
@@ -268,7 +245,6 @@ fn list(connection: &Connection, query: &UploadsQuery) -> Result<UploadsPage> {
     let mut page = UploadsPage::default();
     let mut last = None;
 
-    let _snapshot = connection.unchecked_transaction()?;
     let mut statement = connection.prepare_cached(
         "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms, acl,
              made_by
@@ -321,7 +297,7 @@ fn first_upload(
     }
 }
 
-fn find_upload(connection: &Connection, id: &UploadId) -> Result<Option<Upload>> {
+pub(crate) fn find_upload(connection: &Connection, id: &UploadId) -> Result<Option<Upload>> {
     let mut statement = connection.prepare_cached(
         "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms, acl,
              made_by

@@ -75,17 +75,12 @@ impl Readers {
                 blocking(move || shared.open()).await?
             }
         };
-        // Counted before the transaction begins, which then sees at least so many.
-        let commit_count = self.0.commit_count.load(Ordering::Acquire);
-        if reader.sees != Some(commit_count) {
-            reader.end()?;
-            reader.step("BEGIN")?;
-            reader.sees = Some(commit_count);
-        }
+        self.0.begin(&mut reader)?;
         self.0.run(reader, read)
     }
 
-    /// Runs a read of many rows on the blocking pool.
+    /// Runs a read of many rows on the blocking pool, in one transaction: all of its statements see
+    /// one state.
     pub(crate) async fn long<T, F>(&self, read: F) -> Result<T>
     where
         T: Send + 'static,
@@ -98,7 +93,7 @@ impl Readers {
                 Some(reader) => reader,
                 None => shared.open()?,
             };
-            reader.end()?;
+            shared.begin(&mut reader)?;
             let _under_way = LongRead::begin(&shared, &reader)?;
             shared.run(reader, read)
         })
@@ -225,6 +220,18 @@ impl Shared {
         self.idle.lock().pop()
     }
 
+    /// Sees to it that a transaction is open that sees all that has been committed.
+    fn begin(&self, reader: &mut Reader) -> Result<()> {
+        // Counted before the transaction begins, which then sees at least so many.
+        let commit_count = self.commit_count.load(Ordering::Acquire);
+        if reader.sees != Some(commit_count) {
+            reader.end()?;
+            reader.step("BEGIN")?;
+            reader.sees = Some(commit_count);
+        }
+        Ok(())
+    }
+
     fn run<T>(&self, mut reader: Reader, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let opened = cipher::pages_opened(&reader.connection);
         let outcome = read(&reader.connection)?;
@@ -271,26 +278,49 @@ mod tests {
     use super::*;
     use crate::database::held::Held;
 
-    fn readers(dir: &std::path::Path) -> Readers {
+    const DATABASE: Database = Database {
+        application_id: 1,
+        format_version: 1,
+    };
+
+    /// The readers of a new database, and who writes to it.
+    fn readers(dir: &std::path::Path) -> (Readers, Connection) {
         let (path, key) = (dir.join("t.db"), SecretKey::generate());
-        let database = Database {
-            application_id: 1,
-            format_version: 1,
-        };
-        database.create(&path, &key, "CREATE TABLE t(x);").unwrap();
+        let writer = DATABASE.create(&path, &key, "CREATE TABLE t(x);");
         let held = Held::take(dir).unwrap();
-        Readers::new(Arc::new(Connections::new(database, path, key, Some(held))))
+        let connections = Connections::new(DATABASE, path, key, Some(held));
+        (Readers::new(Arc::new(connections)), writer.unwrap())
     }
 
     const ENDLESS: &str = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
         SELECT count(*) FROM n";
     const SHORT: &str = "SELECT count(*) FROM t";
 
+    fn count(connection: &Connection) -> Result<i64> {
+        Ok(connection.query_row(SHORT, (), |row| row.get(0))?)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn all_statements_of_a_read_see_one_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let (readers, writer) = readers(dir.path());
+        let found = readers.long(move |connection| {
+            let before = count(connection)?;
+            writer.execute("INSERT INTO t VALUES(1)", ())?;
+            Ok((before, count(connection)?))
+        });
+        assert_eq!(found.await.unwrap(), (0, 0));
+        readers.committed();
+        let found = readers.long(count);
+        let found = found.await.unwrap();
+        assert_eq!(found, 1, "the next one sees what was committed");
+    }
+
     #[tokio::test(flavor = "multi_thread")]
     async fn long_reads_are_cut_off_in_a_statement_and_between_two() {
         for statement in [ENDLESS, SHORT] {
             let dir = tempfile::tempdir().unwrap();
-            let readers = readers(dir.path());
+            let (readers, _) = readers(dir.path());
             let (began, begun) = tokio::sync::oneshot::channel();
             let reading = readers.clone();
             let read = tokio::spawn(async move {

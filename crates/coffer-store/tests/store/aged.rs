@@ -58,12 +58,12 @@ async fn a_walk_meets_each_version_once_with_what_is_around_it() {
     let expected = [
         ("a", false, true, 0, false),
         ("null", false, true, 0, true),
-        ("a", true, false, 0, false),
-        ("a", false, false, 0, false),
-        ("a", false, false, 1, false),
         ("a", false, false, 2, false),
-        ("b", true, true, 0, false),
+        ("a", false, false, 1, false),
+        ("a", false, false, 0, false),
+        ("a", true, false, 0, false),
         ("b", false, false, 0, false),
+        ("b", true, true, 0, false),
         ("marker", true, true, 0, true),
     ];
     let expected = expected.map(|(name, a, b, c, d)| (name.to_owned(), a, b, c, d));
@@ -92,8 +92,8 @@ async fn what_is_due_ends_as_the_bucket_keeps_versions() {
     );
     let read = data(catalog, "a", Which::Version(kept)).await.unwrap();
     assert_eq!(read, b"kept");
-    let [marker, version] = &all(catalog, 10).await[..] else {
-        panic!("a marker and a version");
+    let [version, marker] = &all(catalog, 10).await[..] else {
+        panic!("a version and a marker");
     };
     assert_eq!((marker.is_marker, marker.modified_ms), (true, 7_000));
     // The marker alone would show the version again: the rules never ask for that.
@@ -132,6 +132,54 @@ async fn what_has_changed_since_it_was_judged_stays() {
     // What was older is the newest again, and what was the newest is gone.
     assert_eq!(ends(catalog, judged).await, [Retired::Changed; 2]);
     assert_eq!(data(catalog, "a", Which::Current).await.unwrap(), b"new");
+}
+
+#[tokio::test]
+async fn versions_of_one_name_that_are_due_end_together() {
+    let bucket = Bucket::new().await;
+    let catalog = &bucket.catalog;
+    catalog.set_versioning(Versioning::Enabled).await.unwrap();
+    for modified_ms in 0..6 {
+        let mut object = inline("a", b"1");
+        object.modified_ms = modified_ms;
+        catalog.put(object, Precondition::None).await.unwrap();
+    }
+    let due = all(catalog, 10).await;
+    let (newest, others) = due.split_at(1);
+    // In several transactions, as where not all fit into one.
+    let first = ends(catalog, others[..2].to_vec()).await;
+    assert_eq!(first, [Retired::Removed; 2]);
+    assert_eq!(
+        ends(catalog, newest.to_vec()).await,
+        [Retired::Hidden],
+        "it has fewer behind it"
+    );
+    let rest = ends(catalog, others[2..].to_vec()).await;
+    assert_eq!(rest, [Retired::Removed; 3], "they are behind one more");
+    let left = all(catalog, 10).await;
+    let left = left.iter().map(|aged| (aged.modified_ms, aged.is_marker));
+    assert_eq!(left.collect::<Vec<_>>(), [(5, false), (7_000, true)]);
+}
+
+#[tokio::test]
+async fn what_is_behind_fewer_than_it_was_stays() {
+    let bucket = Bucket::new().await;
+    let catalog = &bucket.catalog;
+    catalog.set_versioning(Versioning::Enabled).await.unwrap();
+    put(catalog, "a", b"oldest").await;
+    let between = put(catalog, "a", b"between").await;
+    put(catalog, "a", b"newest").await;
+    let oldest = all(catalog, 10).await.remove(1);
+    assert_eq!(oldest.newer_noncurrent, 1);
+    catalog.delete(version_gone("a", between)).await.unwrap();
+    assert_eq!(ends(catalog, vec![oldest]).await, [Retired::Changed]);
+
+    // A marker that is not alone any more hides what is behind it.
+    delete(catalog, "b").await;
+    let lone = all(catalog, 10).await.pop().unwrap();
+    assert!(lone.is_marker && lone.is_lone);
+    put(catalog, "b", b"new").await;
+    assert_eq!(ends(catalog, vec![lone]).await, [Retired::Changed]);
 }
 
 #[tokio::test]

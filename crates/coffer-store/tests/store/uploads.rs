@@ -100,6 +100,10 @@ async fn parts_come_in_any_order_and_replace_each_other() {
     assert_eq!(parts, [one.clone(), three.clone(), five.clone()]);
     let parts = bucket.catalog.parts(&id, 1, 1).await.unwrap();
     assert_eq!(parts, std::slice::from_ref(&three));
+    let found = bucket.catalog.upload_and_parts(&id, 1, 1).await.unwrap();
+    let (upload, parts) = found.unwrap();
+    assert_eq!((upload.id, upload.name), (id, name("o")));
+    assert_eq!(parts, std::slice::from_ref(&three));
     let walked = bucket.catalog.parts_after(Some((id, 1)), 2).await.unwrap();
     let parts: Vec<_> = walked.iter().map(|walked| &walked.part).collect();
     assert_eq!(parts, [&three, &five]);
@@ -156,8 +160,26 @@ async fn parts_become_an_object_and_the_others_are_freed() {
     assert_eq!(range(5).await, Some(100..170));
     assert_eq!(range(9).await, Some(170..170));
     assert_eq!((range(3).await, range(0).await), (None, None));
+    for number in [Some(5), Some(3), None] {
+        let found = bucket
+            .catalog
+            .head_and_part(&name("o"), Which::Current, number)
+            .await;
+        let (head, part) = found.unwrap().unwrap();
+        assert_eq!(part, number.filter(|number| *number == 5).map(|_| 100..170));
+        assert_eq!(head.part_count, 3);
+        let chosen = |_: &_, part: Option<_>| part.ok_or(());
+        let object = name("o");
+        let read = bucket
+            .catalog
+            .read_part(&object, Which::Current, number, chosen);
+        let read = read.await.unwrap().unwrap();
+        assert_eq!(read.ok().map(|(_, range, _)| range), part);
+    }
     assert_eq!(bucket.catalog.upload(&id).await.unwrap(), None);
     assert_eq!(bucket.catalog.parts(&id, 0, 1000).await.unwrap(), []);
+    let found = bucket.catalog.upload_and_parts(&id, 0, 1000).await;
+    assert_eq!(found.unwrap(), None);
     // A walk for verification meets the empty one, too.
     let walked = bucket.catalog.objects_after(None, 100).await.unwrap();
     assert!(matches!(&walked[0].content, Content::Blobs { blobs, .. } if blobs.len() == 3));

@@ -5,10 +5,9 @@ use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{ObjectName, Part, Upload, UploadsPage, UploadsQuery};
 
-use super::multipart::find_upload;
 use crate::access::{Act, BucketName, Right, Subject, access_of_upload};
 use crate::audit::On;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::open_buckets::UsedBucket;
 use crate::system::BucketRow;
 use crate::vault::Vault;
@@ -42,12 +41,14 @@ impl Vault {
         let row = grant.row().clone();
         let of = &row;
         let look = |bucket: UsedBucket| async move {
-            let found = find_upload(bucket.clone(), upload, name).await?;
+            let limit = limit.min(LIST_MAX);
+            // At once: one that is completed meanwhile is there with its parts, or is not.
+            let found = bucket.catalog.upload_and_parts(&upload, after, limit + 1);
+            let found = found.await?.filter(|(upload, _)| upload.name == *name);
+            let (found, mut parts) = found.ok_or(VaultError::NoSuchUpload)?;
             let what = (Action::ListMultipartUploadParts, &found);
             let judged = self.judge_upload(subject, of, &bucket, what).await;
             judged.inspect_err(|error| self.note_refusal(error, subject, Right::List, of))?;
-            let limit = limit.min(LIST_MAX);
-            let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
             let more = parts.len() > limit;
             parts.truncate(limit);
             let next = parts.last().filter(|_| more).map(|part| part.number);

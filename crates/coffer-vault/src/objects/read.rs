@@ -105,17 +105,19 @@ impl Vault {
         let judged = grant.judged_objects();
         let look = |bucket: UsedBucket| async move {
             let which = options.which;
-            let part = part_range(&bucket.catalog, name, which, options.range).await?;
-            let mut head = bucket.catalog.head(name, which).await??;
+            let number = part_number(options.range);
+            let found = bucket.catalog.head_and_part(name, which, number);
+            let (mut head, part) = found.await??;
             JudgedObject::check(&judged, (name, which), (&head).into())?;
+            // Of this version, whatever took the name since.
             let version = (name, Which::Version(head.version));
             head.lock = locks.told(&bucket, version, head.lock).await?;
             let tag_count = locks.tag_count(&bucket, (name, which), &head).await?;
             let range = choose(&head, &options, part)?;
             let asked = (options.range, &range);
             let part_checksum = part_checksum(&bucket, name, &head, asked).await?;
+            let verification = bucket.catalog.verification(name, version.1).await?;
             let version = told_version(&bucket, head.version);
-            let verification = bucket.catalog.verification(name, which).await?;
             Ok(ObjectInfo {
                 head,
                 tag_count,
@@ -216,6 +218,28 @@ impl Vault {
         let (tags, _reading) = grant.read(Act::ReadTags, On::Object(name), look).await?;
         Ok(tags)
     }
+
+    /// Whether the subject may be told the tags of an object that was read: recorded as if they
+    /// were read by themselves.
+    pub(super) async fn judge_tags(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        (name, which): (&ObjectName, Which),
+        head: &ObjectHead,
+    ) -> Result<()> {
+        let grant = self.readable(subject, bucket, Right::Read).await?;
+        let judged = grant.judged_objects();
+        let look = |_: UsedBucket| async move {
+            let found = Found {
+                access: None,
+                tags: Some(&head.tags),
+            };
+            JudgedObject::check(&judged, (name, which), found)
+        };
+        let ((), _reading) = grant.read(Act::ReadTags, On::Object(name), look).await?;
+        Ok(())
+    }
 }
 
 /// Looks an object up, judges conditions and range, and finds what holds the range. The caller
@@ -227,18 +251,19 @@ pub(super) async fn look_up(
     (level, locks, judged): (String, LockReader, &[JudgedObject]),
 ) -> Result<(ObjectInfo, Content)> {
     let which = options.which;
-    let part = part_range(&bucket.catalog, name, which, options.range).await?;
-    let choose = |head: &ObjectHead| {
+    let number = part_number(options.range);
+    let choose = |head: &ObjectHead, part: Option<Range<u64>>| {
         JudgedObject::check(judged, (name, which), head.into())?;
-        choose(head, options, part.clone())
+        choose(head, options, part)
     };
-    let read = bucket.catalog.read(name, which, choose).await?;
+    let read = bucket.catalog.read_part(name, which, number, choose);
+    let read = read.await?;
     let (mut head, range, content) = read??;
     // Of this version, whatever took the name since.
     let version = (name, Which::Version(head.version));
     head.lock = locks.told(bucket, version, head.lock).await?;
     let tag_count = locks.tag_count(bucket, (name, which), &head).await?;
-    let verification = bucket.catalog.verification(name, which).await?;
+    let verification = bucket.catalog.verification(name, version.1).await?;
     if verification == Verification::Failed {
         // It was counted and told when it was found.
         return Err(VaultError::Damaged);
@@ -256,17 +281,11 @@ pub(super) async fn look_up(
     Ok((info, content))
 }
 
-/// Where the part that was asked for lies. Read before the object itself: should the object be
-/// replaced in between, the range is checked against the new one like any other.
-async fn part_range(
-    catalog: &coffer_store::Catalog,
-    name: &ObjectName,
-    which: Which,
-    range: RangeRequest,
-) -> Result<Option<Range<u64>>> {
+/// The number of the part that is asked for, if one is.
+fn part_number(range: RangeRequest) -> Option<u32> {
     match range {
-        RangeRequest::Part(number) => Ok(catalog.part_range(name, which, number).await?),
-        _ => Ok(None),
+        RangeRequest::Part(number) => Some(number),
+        _ => None,
     }
 }
 

@@ -41,6 +41,26 @@ pub struct AgedVersion {
     pub lock: Lock,
 }
 
+impl AgedVersion {
+    /// Whether it is what it was, and is still due if it was: it may be behind more versions than
+    /// it was, and behind others for longer.
+    fn is_still(&self, now: &Self) -> bool {
+        let is_same = self.place == now.place
+            && self.version == now.version
+            && self.is_marker == now.is_marker
+            && self.modified_ms == now.modified_ms
+            && self.size_bytes == now.size_bytes
+            && self.tags == now.tags
+            && self.lock == now.lock;
+        let is_as_far_behind = match (self.successor_ms, now.successor_ms) {
+            (Some(then), Some(now)) => now <= then,
+            (None, None) => !self.is_marker || now.is_lone || !self.is_lone,
+            _ => false,
+        };
+        is_same && is_as_far_behind && now.newer_noncurrent >= self.newer_noncurrent
+    }
+}
+
 /// What became of versions that were due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retirement {
@@ -99,8 +119,8 @@ macro_rules! older {
 }
 
 impl Catalog {
-    /// The next newest versions in the order of their names, then all others and markers likewise.
-    /// At most `limit`, none only at the end.
+    /// The next newest versions in the order of their names, then all others and markers likewise,
+    /// the oldest of a name first. At most `limit`, none only at the end.
     pub async fn aged_after(
         &self,
         after: Option<&WalkPlace>,
@@ -131,9 +151,12 @@ impl Catalog {
         .await
     }
 
-    /// Ends versions that are due, in one transaction, each only if it still is what it was: the
-    /// newest version is deleted, so that a delete marker hides it where the bucket keeps versions;
-    /// any other, and a marker, is removed.
+    /// Ends versions that are due, in one transaction, each only if it still is what it was and as
+    /// far behind others: the newest version is deleted, so that a delete marker hides it where the
+    /// bucket keeps versions; any other, and a marker, is removed.
+    ///
+    /// What is due of one name comes in the order of [`aged_after`](Self::aged_after): the end of
+    /// a version leaves those due that are newer than it.
     ///
     /// `now_ms`: when markers count as made, in milliseconds since 1970.
     ///
@@ -168,12 +191,12 @@ fn others(
     limit: i64,
 ) -> Result<Vec<AgedVersion>> {
     // What is left of this name, before other names: so no row is passed over twice.
-    let sql = older!("name = ? AND id < ? ORDER BY id DESC LIMIT ?");
+    let sql = older!("name = ? AND id > ? ORDER BY id LIMIT ?");
     let found = select(connection, sql, params![name, id, limit])?;
     if !found.is_empty() {
         return Ok(found);
     }
-    let sql = older!("name > ? ORDER BY name, id DESC LIMIT ?");
+    let sql = older!("name > ? ORDER BY name, id LIMIT ?");
     select(connection, sql, params![name, limit])
 }
 
@@ -227,7 +250,7 @@ fn retire(
         .query_row(one, |row| Ok(read(row)))
         .optional()?
         .transpose()?;
-    if found.is_none_or(|found| found != *aged) {
+    if found.is_none_or(|found| !aged.is_still(&found)) {
         return Ok((Retired::Changed, Vec::new()));
     }
     if !aged.place.is_older && state != Versioning::Never {

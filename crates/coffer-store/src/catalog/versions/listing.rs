@@ -97,7 +97,6 @@ fn list(connection: &Connection, query: &VersionsQuery) -> Result<VersionsPage> 
     let mut page = VersionsPage::default();
     let mut is_prefix_last = false;
 
-    let _snapshot = connection.unchecked_transaction()?;
     let (mut begin, mut below) = first(connection, &delimiter, query.start_after.as_ref())?;
     // Of the page before, so that the first row of a name is known to be its newest.
     let listed_before = match below {

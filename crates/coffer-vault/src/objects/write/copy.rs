@@ -69,7 +69,11 @@ impl Vault {
                 let more = || tags_copied(from, (bucket, &target.name));
                 let reading = subject.asking_besides(more(), OwnValues::default());
                 self.copyable(&reading, from.0, bucket).await?;
-                let tags = self.object_tags(&reading, from.0, &name, of_read).await?.0;
+                // Of the object that was read, whatever took the name since.
+                let head = &read.info.head;
+                let judged = self.judge_tags(&reading, from.0, (&name, of_read), head);
+                judged.await?;
+                let tags = head.tags.clone();
                 // They are what the copy gives its object: now they are asked for by themselves.
                 asking = subject.asking_besides(more(), OwnValues::of_tags(tags.clone()));
                 tags
