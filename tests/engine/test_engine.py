@@ -1,17 +1,21 @@
 """An engine as its users meet it: gateways over a store, of which any may die."""
 
 import hashlib
+import json
 import shutil
+import signal
+import subprocess
 import threading
 import time
 
 import pytest
 from botocore.exceptions import ClientError
 
+from harness.auditing import export
 from harness.content import KIB, MIB, content
 from harness.engines import REPLACED_SECONDS, Gateway, answered, client, url_at
 from harness.sealed_copies import files_in
-from harness.server import StartError, coffer
+from harness.server import BINARY, StartError, coffer
 
 BUCKET = "notes"
 SIZES = {"small": 900, "middle": 300 * KIB, "large": 9 * MIB}
@@ -84,6 +88,61 @@ def test_nothing_that_matters_is_on_a_machine(tmp_path, store, first):
         answered(lambda: check(s3, "small"))
         for name in SIZES:
             check(s3, name)
+
+
+def test_each_takeover_is_recorded(first, second):
+    assert export(first, "--act", "engine.take-over") == []
+    first.stop()
+    _, [taken] = answered(lambda: takeovers(second))
+    assert taken["details"]["gateway"] == f"127.0.0.1:{second.gateway_port}"
+    assert int(taken["details"]["head"]) > 1
+
+
+def takeovers(gateway):
+    found = export(gateway, "--act", "engine.take-over")
+    assert found
+    return found
+
+
+def test_clients_trust_all_gateways_by_one_authority(first, second):
+    key = first.credentials()
+    client(first, key).create_bucket(Bucket=BUCKET)
+    there = client(first, key, endpoint=second.endpoint)
+    put(there, "small")
+    first.stop()
+    answered(lambda: check(there, "small"))
+    # And it stays the same over starts.
+    first.start()
+    check(client(second, key, endpoint=first.endpoint), "small")
+
+
+def test_administration_tells_nothing_that_the_log_does_not_have(store, first):
+    key = first.credentials()
+    client(first, key).create_bucket(Bucket=BUCKET)
+    store.process.send_signal(signal.SIGSTOP)
+    making = subprocess.Popen(
+        [BINARY, "bucket", "create", "unsure", "--data", str(first.data)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        time.sleep(0.5)
+        done = coffer("bucket", "list", "--data", first.data, text=True)
+        assert done.returncode != 0 and "unsure" not in done.stdout, done
+    finally:
+        store.process.send_signal(signal.SIGCONT)
+    making.wait(60)
+
+
+def test_a_first_start_that_was_killed_is_begun_anew(tmp_path, store):
+    """By then the store held a copy's record, and nothing else."""
+    record = {"format": 1, "copy": "11" * 16, "keystore": "22" * 16}
+    at = client(store, store.credentials())
+    at.put_object(Bucket="log", Key="engine/copy.json", Body=json.dumps(record).encode())
+    with Gateway(tmp_path / "one", url_at(store)) as gateway:
+        client(gateway, gateway.credentials()).create_bucket(Bucket=BUCKET)
+    found = at.get_object(Bucket="log", Key="engine/copy.json")["Body"].read()
+    assert json.loads(found)["copy"] != record["copy"]
 
 
 def test_a_gateway_that_is_told_to_stop_gives_its_lease_back(store, first, second):

@@ -4,8 +4,10 @@ use std::convert::Infallible;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request as AxumRequest, State};
 use axum::http::Uri;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response as Answered};
 use axum::routing::get;
 use axum::{Extension, Router};
 use coffer_vault::Vault;
@@ -105,6 +107,7 @@ impl Turn {
         let description = openapi_json();
         let described = move || async { ([(CONTENT_TYPE, "application/json")], description) };
         let router = Router::from(api::routes())
+            .layer(from_fn_with_state(admin.clone(), settled))
             .route("/v1/openapi.json", get(described))
             .merge(health::routes())
             .fallback(nothing_here)
@@ -119,6 +122,24 @@ impl Turn {
             all: router,
             probes,
         }
+    }
+}
+
+/// What is told of what is stored is told by who serves, and is in the log by then, where a server
+/// is a gateway of an engine: another may serve by now, and go on without it. How the log itself
+/// stands is told in any case.
+async fn settled(State(admin): State<Admin>, request: AxumRequest, next: Next) -> Answered {
+    let path = request.uri().path();
+    let is_told_anyhow = ["/v1/replicas", "/v1/standby"].iter();
+    let waits =
+        request.method().is_safe() && !{ is_told_anyhow }.any(|told| path.starts_with(told));
+    let answer = next.run(request).await;
+    if !waits {
+        return answer;
+    }
+    match admin.vault.settle_what_was_read().await {
+        Ok(()) => answer,
+        Err(error) => Refusal::from(error).into_response(),
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ReplicaError, Result};
 use crate::head::entry::Entry;
 use crate::limits::SETTINGS_MAX_BYTES;
-use crate::names::{CopyId, RECORD};
+use crate::names::{CopyId, LEASE, PROBES, RECORD};
 
 pub(crate) mod lease;
 
@@ -73,7 +73,43 @@ impl CopyRecord {
         }
         Ok(record)
     }
+
+    /// Whether there is a copy here that holds anything. One that does not was begun, and
+    /// interrupted before its first head.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn is_filled(store: &dyn ObjectStore) -> Result<bool> {
+        match Self::read(store).await {
+            Err(ReplicaError::NoCopy) => return Ok(false),
+            found => found.map(drop)?,
+        }
+        let found = store.list_with_delimiter(None).await?;
+        let folders = found.common_prefixes.iter();
+        let is_beside = |path: &Path| BESIDE.contains(&path.as_ref());
+        Ok(folders
+            .chain(found.objects.iter().map(|object| &object.location))
+            .any(|path| !is_beside(path)))
+    }
+
+    /// Makes room for a copy where one was begun that holds nothing. The caller knows that none is
+    /// at it still.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Occupied`], of the store.
+    pub async fn remove_begun(store: &dyn ObjectStore) -> Result<()> {
+        if Self::is_filled(store).await? {
+            return Err(ReplicaError::Occupied);
+        }
+        match store.delete(&Path::from(RECORD)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
+
+/// What is in a place before the first head.
+const BESIDE: [&str; 3] = [RECORD, LEASE, PROBES];
 
 impl Copy {
     /// A copy of this id; its key is derived from `system_key`. Reads nothing.

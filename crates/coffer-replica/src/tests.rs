@@ -278,6 +278,29 @@ async fn another_key_opens_nothing_and_a_place_is_taken_once() {
     assert!(matches!(begun, Err(ReplicaError::Occupied)));
 }
 
+#[tokio::test]
+async fn a_copy_that_was_begun_and_holds_nothing_makes_room_for_another() {
+    let store = Arc::new(Fickle::default());
+    let record = CopyRecord::new(KeystoreId([1; 16]));
+    let text = serde_json::to_vec(&record).unwrap();
+    for (path, bytes) in [
+        ("copy.json", text),
+        ("lease.json", vec![1]),
+        ("probes/1", vec![]),
+    ] {
+        store.put(&Path::from(path), bytes.into()).await.unwrap();
+    }
+    assert!(!CopyRecord::is_filled(&*store).await.unwrap());
+    CopyRecord::remove_begun(&*store).await.unwrap();
+    CopyRecord::remove_begun(&*store).await.unwrap();
+    let copy = Copy::new(store.clone(), record.copy, &SecretKey::generate());
+    CopyWriter::begin(copy, &record).await.unwrap();
+    assert!(CopyRecord::is_filled(&*store).await.unwrap());
+    let refused = CopyRecord::remove_begun(&*store).await;
+    assert!(matches!(refused, Err(ReplicaError::Occupied)));
+    assert!(CopyRecord::read(&*store).await.is_ok());
+}
+
 #[cfg(test)]
 mod clouds;
 mod fickle;

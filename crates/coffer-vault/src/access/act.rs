@@ -93,6 +93,7 @@ acts! {
     VerifyCopy "replica.verify",
     RemoveCopy "replica.remove",
     PromoteStandby "standby.promote",
+    TakeOverEngine "engine.take-over",
     FindDamage "storage.damage",
     AcceptRollback "rollback.accept",
     JumpLockTime "lock-time.jump",

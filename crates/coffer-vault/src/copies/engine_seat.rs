@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::sync::Arc;
 
+use coffer_audit::{Event, Outcome};
 use coffer_durable::now_ms;
 use coffer_keys::{ExportIdentity, Keystore};
 use coffer_replica::{CopyId, CopyWriter, KnownHead, Place};
@@ -11,6 +12,8 @@ use parking_lot::Mutex;
 
 use super::Copies;
 use super::registry::{Entry, Registry, SyncEntry, WithKeystore};
+use crate::access::Act;
+use crate::audit::SERVER;
 use crate::data_folder::Folder;
 use crate::error::Result;
 use crate::fence::ServingRight;
@@ -56,6 +59,8 @@ impl fmt::Debug for TakenLog {
 pub struct EngineSeat {
     pub(crate) from: Place,
     pub(crate) right: ServingRight,
+    /// Where other gateways find this one: a host and a port.
+    address: String,
     /// For whom its keystore is sealed: a recipient of age.
     pub(crate) recipient: String,
     /// As it was taken over; none: it is to be made.
@@ -67,12 +72,13 @@ impl EngineSeat {
     pub fn new(
         from: Place,
         identity: &ExportIdentity,
-        right: ServingRight,
+        (address, right): (String, ServingRight),
         taken: Option<TakenLog>,
     ) -> Self {
         Self {
             from,
             right,
+            address,
             recipient: identity.recipient().to_string(),
             taken,
         }
@@ -95,6 +101,16 @@ impl EngineSeat {
             is_of_engine: true,
             ..WithKeystore::default()
         }
+    }
+
+    /// What the audit log says of its being taken; nothing of one that is made, for which a first
+    /// start stands.
+    pub(crate) fn taken_event(&self) -> Option<Event> {
+        let taken = self.taken.as_ref()?;
+        let event = Event::new(Act::TakeOverEngine.name(), SERVER, Outcome::Done)
+            .with("gateway", &self.address)
+            .with("head", taken.known.number);
+        Some(event)
     }
 
     /// How long a write waits for the log.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use coffer_replica::CopyRecord;
 use tokio::time::sleep;
 
 use super::cache::note_log;
@@ -20,15 +21,20 @@ impl Vault {
         log.all(|copy| copy.state != CopyState::Stopped)
     }
 
-    /// Makes the log of this seat, if there is one that was not taken over, and waits until it
-    /// holds all that is here. Nothing is served before; where it fails, the vault is closed.
+    /// Makes the log of this seat, and waits until it holds all that is here; one that was taken
+    /// over is there, and that is recorded. Nothing is served before; where it fails, the vault is
+    /// closed.
     ///
     /// # Errors
     /// [`CopyError`], where none can be made there.
     pub(crate) async fn found_engine(&self, seat: Option<&EngineSeat>) -> Result<()> {
-        let Some(seat) = seat.filter(|seat| seat.taken.is_none()) else {
+        let Some(seat) = seat else {
             return Ok(());
         };
+        if let Some(taken) = seat.taken_event() {
+            self.inner.audit.note(taken);
+            return Ok(());
+        }
         let made = self.make_log(seat).await;
         if made.is_err() {
             self.close().await;
@@ -44,6 +50,11 @@ impl Vault {
             keep_ms: Some(ENGINE_KEEP_MS),
             sync: Some(Duration::from_millis(sync.wait_ms)),
         };
+        let from = seat.from.clone();
+        let store = blocking(move || Ok(from.open(true)?)).await?;
+        // What a gateway left that was killed here before the log had a first head.
+        CopyRecord::remove_begun(&*store).await?;
+        seat.right.check()?;
         self.begin_copy(new, Some(seat.with_keystore())).await?;
         loop {
             let copies = self.copies_now();

@@ -37,6 +37,7 @@ pub struct LeaseKeeper {
     turns: watch::Receiver<Turn>,
     wants: watch::Sender<bool>,
     right: Term,
+    address: String,
     task: JoinHandle<()>,
 }
 
@@ -76,7 +77,7 @@ impl LeaseKeeper {
         let work = Work {
             place,
             gateway: CopyId::random(),
-            address,
+            address: address.clone(),
             turns,
             wants: seen_wants,
             right: right.clone(),
@@ -88,8 +89,14 @@ impl LeaseKeeper {
             turns: seen_turns,
             wants,
             right,
+            address,
             task: tokio::spawn(work.run()),
         })
+    }
+
+    /// Where other gateways find this one, when it serves.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// Whose turn it is.

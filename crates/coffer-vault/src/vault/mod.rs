@@ -180,10 +180,25 @@ impl Vault {
         self.inner.gate.check_right()
     }
 
+    /// After a read of administration, before it is answered: waits until a head has what it may
+    /// have told, where the server is a gateway of an engine, and looks whether it still serves.
+    ///
+    /// # Errors
+    /// [`CopyError`](crate::CopyError): `LeaseEnded`, `NotYet`, `NotAnyMore`.
+    pub async fn settle_what_was_read(&self) -> Result<()> {
+        self.inner.copies.waited_for.settle_read().await?;
+        self.check_serves()
+    }
+
     /// By which gateways of one engine know each other.
     pub fn gateway_key(&self) -> SecretKey {
         let key = self.inner.keystore.system_key();
         key.derive(b"coffer gateways v1\0")
+    }
+
+    /// What the key of the authority follows from that signs the certificates of all gateways.
+    pub fn gateway_authority_key(&self) -> SecretKey {
+        self.gateway_key().derive(b"coffer gateway authority v1\0")
     }
 
     /// The data folder.

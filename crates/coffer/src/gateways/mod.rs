@@ -3,6 +3,8 @@
 
 pub mod identity;
 
+pub mod authority;
+
 pub mod connector;
 
 pub mod told;

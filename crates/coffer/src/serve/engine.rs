@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use coffer_replica::{CopyRecord, Place, ReplicaError};
+use coffer_replica::{CopyRecord, Place};
 use coffer_vault::{
     BlobCache, EngineSeat, LeaseKeeper, TakenLog, Turn, Vault, VaultOptions, blob_cache,
     prepare_cache,
@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::config::args::DataListen;
 use crate::connection::listen::{listen, local_address};
 use crate::error::Error;
+use crate::gateways::authority::share_authority;
 use crate::gateways::identity::GatewayIdentity;
 use crate::limits::{CACHE_TENDED_EVERY, GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_RETRY_MAX};
 use crate::serve::follow::{Ended, Following, serve_standby};
@@ -213,7 +214,7 @@ impl EngineGateway {
         let seat = EngineSeat::new(
             self.how.from.clone(),
             &self.how.identity,
-            right.clone(),
+            (self.keeper.address().to_owned(), right.clone()),
             log,
         );
         let options = VaultOptions {
@@ -267,6 +268,7 @@ impl EngineGateway {
         gateways: TcpListener,
     ) -> Result<Server, Error> {
         let tls = GatewayIdentity::of(&vault.gateway_key())?.server()?;
+        share_authority(&self.config, vault)?;
         let gateway = Gateway::Owner(Some((gateways, tls)));
         Server::start(&self.config, vault, listeners, gateway)
     }
@@ -286,11 +288,8 @@ async fn has_log(from: &Place) -> Result<bool, Error> {
     let store = store
         .map_err(stopped)?
         .map_err(coffer_vault::VaultError::from)?;
-    match CopyRecord::read(&*store).await {
-        Ok(_) => Ok(true),
-        Err(ReplicaError::NoCopy) => Ok(false),
-        Err(error) => Err(coffer_vault::VaultError::from(error).into()),
-    }
+    let found = CopyRecord::is_filled(&*store).await;
+    Ok(found.map_err(coffer_vault::VaultError::from)?)
 }
 
 fn stopped(error: impl std::error::Error + Send + Sync + 'static) -> Error {

@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::config::args::DataListen;
 use crate::connection::listen::local_address;
 use crate::error::Error;
+use crate::gateways::authority::share_authority;
 use crate::gateways::forward::Forwarder;
 use crate::gateways::identity::GatewayIdentity;
 use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, PROMOTION_ANSWER_WAIT};
@@ -131,7 +132,7 @@ pub async fn serve_standby(
         ..listeners
     };
     let gateway = match &engine {
-        Some(keeper) => follower_gateway(&first, keeper)?,
+        Some(keeper) => follower_gateway(config, &first, keeper)?,
         None => Gateway::None,
     };
     let server = Server::start(config, &first.vault, listeners, gateway)?;
@@ -211,7 +212,12 @@ async fn serve_turns(
 }
 
 /// A gateway that follows forwards what it is asked.
-fn follower_gateway(state: &ServedState, keeper: &LeaseKeeper) -> Result<Gateway, Error> {
+fn follower_gateway(
+    config: &Config,
+    state: &ServedState,
+    keeper: &LeaseKeeper,
+) -> Result<Gateway, Error> {
+    share_authority(config, &state.vault)?;
     let identity = GatewayIdentity::of(&state.vault.gateway_key())?;
     let forwarder = Forwarder::new(&identity, keeper.turns())?;
     Ok(Gateway::Follower(Box::new(forwarder)))

@@ -120,7 +120,35 @@ fn with_key(key: KeyPair, now: SystemTime) -> Result<Authority, CertificateError
 /// # Errors
 /// When a file cannot be written.
 pub fn found_authority(files: &Files, now: SystemTime) -> Result<Authority, CertificateError> {
-    let authority = with_key(KeyPair::generate()?, now)?;
+    put_authority(files, KeyPair::generate()?, now)
+}
+
+/// Makes the authority of this key that of the folder, in the place of another. Whether it was not
+/// before.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn adopt_authority(
+    files: &Files,
+    key: KeyPair,
+    now: SystemTime,
+) -> Result<bool, CertificateError> {
+    let found = read(&files.ca_key())?;
+    let found = found.and_then(|pem| KeyPair::from_pem(str::from_utf8(&pem).ok()?).ok());
+    let is_it = |found: KeyPair| found.public_key_raw() == key.public_key_raw();
+    if found.is_some_and(is_it) && files.ca_cert().exists() {
+        return Ok(false);
+    }
+    files.make_folder()?;
+    put_authority(files, key, now).map(|_| true)
+}
+
+fn put_authority(
+    files: &Files,
+    key: KeyPair,
+    now: SystemTime,
+) -> Result<Authority, CertificateError> {
+    let authority = with_key(key, now)?;
     if files.ca_cert().exists() {
         remove(&files.ca_cert())?;
     }
