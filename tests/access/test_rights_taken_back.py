@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from harness.clients import refused
 from harness.lists import block, controls, id_of, own, told
 from harness.policies import account_of, arn, put, statement, user
+from harness.raw import connect, receive, request_head, signed_headers
 
 ROUNDS = 30
 SHELF = "rights-taken-back"
@@ -292,3 +293,27 @@ def test_a_null_version_behind_another_is_its_owners(ann, guest, shelf):
     ann.put_object(Bucket=shelf, Key="hidden", Body=b"new")
     ann.delete_object(Bucket=shelf, Key="behind")
     assert read_null("hidden") == b"new"
+
+
+@pytest.mark.parametrize("kind", ["policy", "ownership"])
+def test_an_upload_goes_on_where_the_first_policy_lets_it(server, s3, kind):
+    """It began when nothing was to be asked; the owner may before and after."""
+    bucket = f"first-{kind}"
+    s3.create_bucket(Bucket=bucket)
+    length = 300_000
+    signed = signed_headers(
+        server, "PUT", f"/{bucket}/long", headers={"content-length": str(length)}
+    )
+    with connect(server) as connection:
+        head = request_head("PUT", f"/{bucket}/long", signed)
+        connection.sendall(head + b"x" * (length // 2))
+        time.sleep(0.3)
+        if kind == "policy":
+            who = user(account_of(s3), "first")
+            put(s3, bucket, statement("Allow", who, ["s3:*"], arn(bucket), arn(bucket, "*")))
+        else:
+            own(s3, bucket, "ObjectWriter")
+        connection.sendall(b"x" * (length - length // 2))
+        status, _, body = receive(connection, "PUT")
+    assert status == 200, body
+    assert s3.head_object(Bucket=bucket, Key="long")["ContentLength"] == length

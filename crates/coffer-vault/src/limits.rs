@@ -225,7 +225,8 @@ pub const BACKUP_BYTES_AT_ONCE: u64 = 64 << 20;
 /// Longest file of certificates or of a key that a backup takes along.
 pub const TLS_FILE_MAX_BYTES: u64 = 1 << 20;
 
-/// Bytes of the configuration of all buckets together: it is held in memory.
+/// Bytes of the configuration of all buckets of a level together: it is held in memory. What the
+/// server keeps for itself about a bucket, of some hundred bytes at most, does not count.
 pub const CONFIGURATIONS_MAX_BYTES: usize = 8 << 20;
 
 /// Bytes of the path of a backup's folder: what Linux takes.

@@ -30,11 +30,6 @@ impl Vault {
         let row = self.usable(subject, name, Right::Delete).await?;
         // Whether it works tells whether anything is in there.
         self.note_read(subject, &row).await?;
-        let bucket = self.grant(&row).await?.bucket;
-        if bucket.catalog.is_without_objects().await? {
-            self.end_in(&bucket, i64::MAX).await?;
-        }
-        drop(bucket);
         let actor = Actor::Subject(subject.clone());
         self.delete_bucket_as(&actor, Role::DataUser, row).await
     }
@@ -60,16 +55,16 @@ impl Vault {
         self.refuse_without(actor, role, ACT, &facts)?;
         // Looked at again when nothing can come any more.
         let bucket = self.grant(&row).await?.bucket;
-        if !bucket.catalog.is_empty().await? {
+        if !bucket.is_empty(role == Role::DataUser).await? {
             return Err(self.failed(ACT, actor, &facts, VaultError::BucketNotEmpty));
         }
         drop(bucket);
-        let this = self.clone();
+        let (this, who) = (self.clone(), actor.clone());
         let work = async move {
             // First: an erase that is under way waits for all that hold the bucket.
             let _changing = this.inner.changing_buckets.lock().await;
             let granted = this.grant(&row).await?;
-            this.remove_row(&row, &granted.bucket).await?;
+            this.remove_row((&who, role), &row, &granted.bucket).await?;
             this.inner.at("row removed");
             granted.bucket.catalog.close().await;
             this.inner.at("catalog closed");
@@ -85,8 +80,20 @@ impl Vault {
 
     /// Removes a bucket's row if the bucket is empty, and sees that it is not used any more. Should
     /// that fail, it is as it was; but while it is in doubt, it stays out of use.
-    async fn remove_row(&self, row: &Arc<BucketRow>, bucket: &UsedBucket) -> Result<()> {
-        bucket.delete_if_empty().await?;
+    async fn remove_row(
+        &self,
+        (actor, role): (&Actor, Role),
+        row: &Arc<BucketRow>,
+        bucket: &UsedBucket,
+    ) -> Result<()> {
+        bucket.delete_if_empty(role == Role::DataUser).await?;
+        if let (Actor::Subject(subject), Role::DataUser) = (actor, role) {
+            // The right may have been taken back until nothing was committed any more.
+            let may_still = subject.cutoff.check();
+            let may_still = may_still
+                .and_then(|()| self.usable_row(subject, &row.name, Right::Delete).map(drop));
+            may_still.inspect_err(|_| bucket.undelete())?;
+        }
         let (inner, row, kept) = (self.inner.clone(), row.clone(), bucket.downgrade());
         let undelete = move || {
             if let Some(bucket) = kept.upgrade() {

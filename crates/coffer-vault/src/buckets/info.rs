@@ -109,9 +109,10 @@ impl Vault {
 
     pub(super) async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
         let tag = self.inner.tag(row)?;
-        let (totals, settings) = if may_tell_content(actor, row.id, &tag.label) {
+        let may_tell = may_tell_content(actor, row.id, &tag.label);
+        let (totals, settings) = if may_tell && self.is_let_to_ask(actor, row) {
             let totals = self.inner.open_buckets.known(row.id).await;
-            (totals, self.settings(row).ok())
+            (totals, self.settings(actor, row).ok())
         } else {
             (None, None)
         };
@@ -127,6 +128,17 @@ impl Vault {
             totals,
             settings,
         })
+    }
+
+    /// Whether what a bucket says of who may use it lets the actor ask otherwise than over S3:
+    /// there, where it says anything, its owner alone.
+    fn is_let_to_ask(&self, actor: &Actor, row: &BucketRow) -> bool {
+        match actor {
+            Actor::Subject(subject) => {
+                actor.looks_after() || !row.documents.is_shared() || self.owns(subject, row)
+            }
+            Actor::Local { .. } => true,
+        }
     }
 
     /// A bucket that the subject is told of, as far as its policy lets it. That it does tells of

@@ -3,6 +3,7 @@
 
 use coffer_store::version::Versioning;
 
+use crate::access::{Actor, may_know_subject};
 use crate::error::Result;
 use crate::locks::ObjectLock;
 use crate::system::{BucketConfiguration, BucketRow};
@@ -12,7 +13,7 @@ use crate::vault::Vault;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketSettings {
     /// The name of the subject whose it is; none where it belongs to all who may do everything in
-    /// it.
+    /// it, or to one that who asks may not know of.
     pub owner: Option<String>,
     /// Whether it keeps versions; none where it was not opened since the start.
     pub versioning: Option<Versioning>,
@@ -31,9 +32,14 @@ pub struct BucketSettings {
 
 impl Vault {
     /// What is set of a bucket. Told where its totals may be: who may write there can set it.
-    pub(super) fn settings(&self, row: &BucketRow) -> Result<BucketSettings> {
+    pub(super) fn settings(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSettings> {
         let system = &self.inner.system;
+        let label = self.inner.label(row)?;
         let owner = self.owner_of(row).and_then(|id| system.subject_of_id(id));
+        let owner = owner.filter(|owner| match actor {
+            Actor::Subject(asker) => may_know_subject(asker, owner, label),
+            Actor::Local { .. } => true,
+        });
         let document = |kind| row.documents.get(kind);
         let object_lock = document(BucketConfiguration::ObjectLock);
         let rules = row.documents.lifecycle()?;

@@ -44,10 +44,10 @@ pub enum AdministrationError {
          are told of it"
     )]
     ToldToAll,
-    /// The configuration of all buckets is as long as it may be.
+    /// The configuration of all buckets of a level is as long as it may be.
     #[error(
-        "the configuration of all buckets together is as long as it may be, {limit_bytes} bytes: \
-         remove some first"
+        "the configuration of all buckets of this level together is as long as it may be, \
+         {limit_bytes} bytes: remove some first"
     )]
     ConfigurationsFull {
         /// How long.

@@ -98,9 +98,11 @@ pub enum RuleFault {
     Malformed(&'static str),
     /// A value or a combination that there is not; a sentence.
     Invalid(&'static str),
+    /// An action that the rule lacks, or that does not go with its filter; a sentence.
+    Unfit(&'static str),
 }
 
-use RuleFault::{Invalid, Malformed};
+use RuleFault::{Invalid, Malformed, Unfit};
 
 impl LifecycleRules {
     /// Checks all of it. `day_ms`: how long a day is, by whose ends dates are.
@@ -132,9 +134,7 @@ impl LifecycleRule {
             && self.noncurrent.is_none()
             && self.abort_uploads_days.is_none()
         {
-            return Err(Invalid(
-                "At least one action needs to be specified in a rule",
-            ));
+            return Err(Unfit("At least one action needs to be specified in a rule"));
         }
         let is_days = |days: u32| (1..=LIFECYCLE_DAYS_MAX).contains(&days);
         let has_tags = !self.filter.tags.is_empty();
@@ -148,7 +148,7 @@ impl LifecycleRule {
                 return Err(Invalid("'Date' must be at midnight GMT"));
             }
             Some(Expiration::LoneMarkers(_)) if has_tags => {
-                return Err(Invalid(
+                return Err(Unfit(
                     "ExpiredObjectDeleteMarker cannot be specified with Tags",
                 ));
             }
@@ -180,7 +180,7 @@ impl LifecycleRule {
             ));
         }
         if has_tags {
-            return Err(Invalid(
+            return Err(Unfit(
                 "AbortIncompleteMultipartUpload cannot be specified with Tags",
             ));
         }

@@ -134,6 +134,8 @@ impl Vault {
             retention: asked.retention.or(by_default),
             ..asked
         };
+        // The bound may be lower than when a default was set, or an upload begun.
+        self.check_bound(lock)?;
         let covered = self.cover(grant, lock).await?;
         Ok((lock, covered))
     }
@@ -147,6 +149,13 @@ impl Vault {
         let (inner, row) = (self.inner.clone(), grant.row().clone());
         let cover = move || inner.system.cover_lock(&row, lock).map(Some);
         blocking(cover).await
+    }
+
+    /// Whether a lock ends within the days that the server allows.
+    fn check_bound(&self, lock: Lock) -> Result<()> {
+        let until_ms = lock.retention.map(|retention| retention.until_ms);
+        let ahead_ms = until_ms.map_or(0, |until_ms| until_ms.saturating_sub(self.lock_now_ms()));
+        self.check_days(u64::try_from(ahead_ms).unwrap_or(0).div_ceil(DAY_MS))
     }
 
     fn check_lock(&self, lock: Lock) -> Result<()> {

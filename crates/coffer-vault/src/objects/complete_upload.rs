@@ -217,6 +217,7 @@ enum Found {
 
 async fn under_way(bucket: UsedBucket, complete: &CompleteUpload) -> Result<Found> {
     let upload = find_upload(bucket.clone(), complete.upload, &complete.name).await?;
+    check_order(&complete.parts, upload.checksum.is_some())?;
     let stored = all_parts(&bucket, upload.id).await?;
     let parts = match_parts(&complete.parts, stored)?;
     check_sums_of_parts(upload.checksum, &complete.parts, &parts)?;
@@ -303,16 +304,28 @@ async fn all_parts(bucket: &OpenBucket, upload: UploadId) -> Result<Vec<Part>> {
     }
 }
 
-/// The stored parts that a completion names, which must be in ascending order, unchanged, and
-/// large enough.
+/// Parts are named in ascending order; and from the first on without gaps, where the upload was
+/// begun with a checksum (Amazon S3 API Reference, `CompletedPart`).
+fn check_order(named: &[CompletedPart], has_checksum: bool) -> Result<()> {
+    let ascends = named.is_sorted_by(|a, b| a.number < b.number);
+    let has_gaps = || {
+        named
+            .iter()
+            .zip(1..)
+            .any(|(part, place)| part.number != place)
+    };
+    if !ascends || (has_checksum && has_gaps()) {
+        return Err(VaultError::InvalidPartOrder);
+    }
+    Ok(())
+}
+
+/// The stored parts that a completion names, which must be unchanged, and large enough.
 fn match_parts(named: &[CompletedPart], stored: Vec<Part>) -> Result<Vec<Part>> {
     if named.is_empty() {
         return Err(VaultError::Invalid {
             what: "a completion names at least one part",
         });
-    }
-    if !named.is_sorted_by(|a, b| a.number < b.number) {
-        return Err(VaultError::InvalidPartOrder);
     }
     let mut by_number: HashMap<u32, Part> = { stored.into_iter() }
         .map(|part| (part.number, part))
@@ -354,5 +367,32 @@ fn whole_size(parts: &[Part], expected: Option<u64>) -> Result<u64> {
         })
     } else {
         Ok(size_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_no_gaps_where_there_are_checksums() {
+        let is_right = |numbers: &[u32], has_checksum| {
+            let part = |number: &u32| CompletedPart {
+                number: *number,
+                etag: String::new(),
+                checksum: None,
+            };
+            let named: Vec<_> = numbers.iter().map(part).collect();
+            check_order(&named, has_checksum).is_ok()
+        };
+        for numbers in [&[1][..], &[1, 2, 3]] {
+            assert!(is_right(numbers, true) && is_right(numbers, false));
+        }
+        for numbers in [&[3][..], &[3, 7], &[1, 3]] {
+            assert!(!is_right(numbers, true) && is_right(numbers, false));
+        }
+        for numbers in [&[2, 1][..], &[1, 1]] {
+            assert!(!is_right(numbers, true) && !is_right(numbers, false));
+        }
     }
 }

@@ -198,15 +198,26 @@ impl OpenBucket {
         })
     }
 
-    /// Marks the bucket as deleted if it is empty; from then on nothing is committed in it.
-    pub(crate) async fn delete_if_empty(&self) -> Result<()> {
+    /// Marks the bucket as deleted if it is empty, or if nothing but uploads under way is in it;
+    /// from then on nothing is committed in it.
+    pub(crate) async fn delete_if_empty(&self, but_for_uploads: bool) -> Result<()> {
         let _alone = self.committing.write().await;
         self.refuse_deleted()?;
-        if !self.catalog.is_empty().await? {
+        if !self.is_empty(but_for_uploads).await? {
             return Err(VaultError::BucketNotEmpty);
         }
         self.is_deleted.store(true, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// Whether nothing is in it; or nothing but uploads under way.
+    pub(crate) async fn is_empty(&self, but_for_uploads: bool) -> Result<bool> {
+        let is_empty = if but_for_uploads {
+            self.catalog.is_without_objects().await
+        } else {
+            self.catalog.is_empty().await
+        };
+        Ok(is_empty?)
     }
 
     /// Whether it has been deleted, or is being erased.

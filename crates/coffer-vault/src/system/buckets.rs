@@ -11,7 +11,7 @@ use coffer_store::StoreError;
 use rusqlite::{Connection, Transaction, params};
 
 use super::System;
-use super::configuration::{self, BucketConfiguration, BucketDocuments, MD5_ETAGS};
+use super::configuration::{self, BucketConfiguration, BucketDocuments, MD5_ETAGS, OWN_KINDS};
 use crate::access::BucketName;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::CONFIGURATIONS_MAX_BYTES;
@@ -305,8 +305,8 @@ impl System {
         kind: BucketConfiguration,
         document: Option<String>,
     ) -> Result<()> {
+        let is_limited = document.is_some() && !OWN_KINDS.contains(&kind);
         let (id, kind) = (row.id.0, kind.name());
-        let held_bytes = document.as_ref().map_or(0, String::len);
         let keep = document.clone();
         let change = move |transaction: &Transaction<'_>| {
             let run = || -> rusqlite::Result<i64> {
@@ -319,12 +319,16 @@ impl System {
                                SELECT id, ?, ? FROM bucket WHERE id = ?";
                     transaction.execute(sql, params![kind, document, id])?;
                 }
-                let sql = "SELECT ifnull(sum(length(document)), 0) FROM bucket_configuration";
-                transaction.query_row(sql, (), |row| row.get(0))
+                // Of its level alone: what others have set at theirs is not told by a refusal.
+                let sql = "SELECT ifnull(sum(length(document)), 0) FROM bucket_configuration
+                           JOIN bucket ON bucket.id = bucket_id
+                           WHERE level_id = (SELECT level_id FROM bucket WHERE id = ?)
+                             AND kind NOT IN (?, ?)";
+                let [bound, releases] = OWN_KINDS.map(BucketConfiguration::name);
+                transaction.query_row(sql, params![id, bound, releases], |row| row.get(0))
             };
-            let all_bytes = run().map_err(StoreError::from)?;
-            if held_bytes > 0 && usize::try_from(all_bytes).unwrap_or(0) > CONFIGURATIONS_MAX_BYTES
-            {
+            let all_bytes: i64 = run().map_err(StoreError::from)?;
+            if is_limited && usize::try_from(all_bytes).unwrap_or(0) > CONFIGURATIONS_MAX_BYTES {
                 let limit_bytes = CONFIGURATIONS_MAX_BYTES;
                 return Err(AdministrationError::ConfigurationsFull { limit_bytes }.into());
             }

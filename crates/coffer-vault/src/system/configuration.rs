@@ -43,6 +43,13 @@ pub enum BucketConfiguration {
     KeyReleases,
 }
 
+/// Kinds that the server keeps for itself: no user makes them longer than they are, and none is
+/// refused for what users have set.
+pub(super) const OWN_KINDS: [BucketConfiguration; 2] = [
+    BucketConfiguration::LockBound,
+    BucketConfiguration::KeyReleases,
+];
+
 /// The document that says that entity tags are MD5s.
 pub const MD5_ETAGS: &str = "md5";
 
@@ -154,8 +161,13 @@ impl BucketDocuments {
             Some(document) => documents.insert(kind.to_owned(), document),
             None => documents.remove(kind),
         };
-        *self.sharing.write() = None;
-        *self.lifecycle.write() = None;
+        // What was read of other documents stays: a run of rules ends where they are others.
+        if SHARING.iter().any(|one| one.name() == kind) {
+            *self.sharing.write() = None;
+        }
+        if kind == BucketConfiguration::Lifecycle.name() {
+            *self.lifecycle.write() = None;
+        }
         self.is_shared
             .store(says_who_may(&documents), Ordering::SeqCst);
     }
@@ -217,6 +229,14 @@ impl BucketDocuments {
     }
 }
 
+/// What is read together as [`Sharing`].
+const SHARING: [BucketConfiguration; 4] = [
+    BucketConfiguration::Policy,
+    BucketConfiguration::PublicAccessBlock,
+    BucketConfiguration::ObjectOwnership,
+    BucketConfiguration::Acl,
+];
+
 /// Whether any of the documents says who may use the bucket. Blocks alone only take away, and a
 /// list counts only where the ownership of objects says so.
 fn says_who_may(documents: &BTreeMap<String, Arc<str>>) -> bool {
@@ -242,4 +262,25 @@ pub(super) fn load(
             .insert(row.get(1)?, Arc::from(document));
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_stay_the_same_while_other_documents_are_set() {
+        let documents = BucketDocuments::first(vec![(
+            BucketConfiguration::Lifecycle,
+            serde_json::to_string(&LifecycleRules(Vec::new())).unwrap(),
+        )]);
+        let rules = || documents.lifecycle().unwrap().unwrap();
+        let before = rules();
+        documents.set("cors", Some("{}".into()));
+        documents.set("lock-bound", Some("{}".into()));
+        assert!(Arc::ptr_eq(&before, &rules()));
+        let same = documents.get(BucketConfiguration::Lifecycle);
+        documents.set("lifecycle", same);
+        assert!(!Arc::ptr_eq(&before, &rules()), "set anew");
+    }
 }

@@ -62,6 +62,16 @@ pub(super) fn takes_place_of_null(action: Action, which: Which) -> bool {
     matches!(action, Action::PutObject | Action::DeleteObject) && which == Which::Current
 }
 
+/// Whether an action is asked about with the tags of the object that is there
+/// (`s3:ExistingObjectTag`): what is put has not those of what it replaces, and deletions have
+/// none, as on AWS.
+pub(super) fn sees_tags(action: Action) -> bool {
+    !matches!(
+        action,
+        Action::PutObject | Action::DeleteObject | Action::DeleteObjectVersion
+    )
+}
+
 /// Whether an action is about an object that is there, and its list may give it.
 pub(super) fn needs_object(action: Action, asked: &Asked) -> bool {
     let makes = || {
@@ -138,8 +148,7 @@ impl Bench<'_> {
         asked: &Asked,
         known: Known<'_>,
     ) -> Shared {
-        // What is put has not the tags of what it replaces.
-        let tags = known.tags.filter(|_| action != Action::PutObject);
+        let tags = known.tags.filter(|_| sees_tags(action));
         let values = &*asked.values;
         let request = Request {
             requester: self.requesting.requester(),
@@ -204,5 +213,29 @@ impl Bench<'_> {
         let owns =
             owner == Some(&self.requesting.id) || (self.requesting.owns_bucket && is_bucket_owners);
         owns && self.is_granted(Right::Write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_what_is_put_nor_what_is_deleted_has_tags() {
+        for action in [
+            Action::PutObject,
+            Action::DeleteObject,
+            Action::DeleteObjectVersion,
+        ] {
+            assert!(!sees_tags(action), "{}", action.name());
+        }
+        for action in [
+            Action::GetObject,
+            Action::GetObjectVersion,
+            Action::PutObjectTagging,
+            Action::DeleteObjectTagging,
+        ] {
+            assert!(sees_tags(action), "{}", action.name());
+        }
     }
 }

@@ -15,7 +15,9 @@ use coffer_seal::SubjectId;
 use coffer_store::record::{ObjectName, Upload};
 use coffer_store::version::{Absent, VersionId, Versioning, Which};
 
-use super::judge::{Bench, Known, Requesting, Verdict, needs_object, takes_place_of_null};
+use super::judge::{
+    Bench, Known, Requesting, Verdict, needs_object, sees_tags, takes_place_of_null,
+};
 use super::judged_object::JudgedObject;
 use crate::access::{
     Asked, AskedAction, AskedOf, Rights, Sharing, Single, Subject, maker, may_read,
@@ -83,14 +85,17 @@ impl Vault {
     /// Whether a bucket that the subject's grants don't name is shared with it, within what it may
     /// read.
     pub(crate) fn is_shared_with(&self, subject: &Subject, row: &BucketRow) -> Result<bool> {
+        // First, so that what a bucket says that may not be known of takes no time.
+        let level = self.inner.tag(row)?;
+        let is_known = !subject.is_anonymous() || level.is_public;
+        if !may_read(subject, &level.label) || !is_known {
+            return Ok(false);
+        }
         let Some(sharing) = self.sharing(row)? else {
             return Ok(false);
         };
         let requesting = self.requesting(subject, row);
-        let level = self.inner.tag(row)?;
-        let is_readable = may_read(subject, &level.label);
-        let is_known = !subject.is_anonymous() || level.is_public;
-        Ok(is_readable && is_known && sharing.is_shared_with(requesting.requester()))
+        Ok(sharing.is_shared_with(requesting.requester()))
     }
 
     /// Whether those who sign nothing are let in to a bucket by its policy, or by its own list.
@@ -213,8 +218,7 @@ impl Vault {
             which,
             own,
         } = what;
-        // What is put has not the tags of what it replaces.
-        let tags = if sharing.asks_for_tags && action != Action::PutObject {
+        let tags = if sharing.asks_for_tags && sees_tags(action) {
             let found = bucket.catalog.object_tags(name, which).await?;
             Some(found.ok().map(|(tags, _)| tags))
         } else {
