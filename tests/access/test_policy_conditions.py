@@ -311,3 +311,28 @@ def test_variables_stand_for_who_asks(server, ann, bucket):
         first.put_object(Bucket=bucket, Key="home/ann/b", Body=b"x")
     assert account
     ann.delete_bucket_policy(Bucket=bucket)
+
+
+@pytest.mark.parametrize("version", [{}, {"VersionId": "null"}])
+def test_deletions_know_of_no_tags(ann, bucket, version):
+    """As on AWS, where deletions have no such key: no tag spares an object, nor condemns it."""
+    action = "s3:DeleteObjectVersion" if version else "s3:DeleteObject"
+    statement = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": action,
+        "Resource": f"arn:aws:s3:::{bucket}/*",
+    }
+    colour = {"s3:ExistingObjectTag/colour": "blue"}
+    try:
+        for operator, is_denied in (("StringNotEquals", True), ("StringEquals", False)):
+            ann.put_object(Bucket=bucket, Key="doomed", Body=b"x", Tagging="colour=blue")
+            denied = [statement | {"Condition": {operator: colour}}]
+            policy = json.dumps({"Version": "2012-10-17", "Statement": denied})
+            ann.put_bucket_policy(Bucket=bucket, Policy=policy)
+            with refused("AccessDenied", 403) if is_denied else contextlib.nullcontext():
+                ann.delete_object(Bucket=bucket, Key="doomed", **version)
+        left = ann.list_objects_v2(Bucket=bucket, Prefix="doomed")
+        assert left["KeyCount"] == 0
+    finally:
+        ann.delete_bucket_policy(Bucket=bucket)

@@ -88,6 +88,44 @@ def presigned(server, path, when, seconds, headers=(), method="GET"):
         return raw.receive(connection, method)
 
 
+def dated(server, path, date, stamp, names="date;host;x-amz-content-sha256"):
+    """The status of a GET that tells its time by a `Date` header alone."""
+    access_key_id, secret = server.credentials()
+    scope = f"{stamp[:8]}/us-east-1/s3/aws4_request"
+    sent = {"host": f"127.0.0.1:{server.port}", "x-amz-content-sha256": raw.UNSIGNED, "date": date}
+    lines = ["GET", path, "", *(f"{name}:{sent[name]}" for name in names.split(";"))]
+    lines += ["", names, raw.UNSIGNED]
+    hashed = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashed])
+    signature = raw.hmac_sha256(raw.signing_key(secret, stamp[:8]), text).hex()
+    sent["authorization"] = (
+        f"AWS4-HMAC-SHA256 Credential={access_key_id}/{scope}, "
+        f"SignedHeaders={names}, Signature={signature}"
+    )
+    with raw.connect(server) as connection:
+        connection.sendall(raw.request_head("GET", path, sent))
+        return raw.receive(connection)[0]
+
+
+def test_a_signed_date_header_tells_the_time(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    now = raw.now()
+    stamp, path = now.strftime("%Y%m%dT%H%M%SZ"), f"/{bucket}/a"
+    for form in ("%a, %d %b %Y %H:%M:%S GMT", "%Y%m%dT%H%M%SZ"):
+        date = now.strftime(form)
+        assert dated(server, path, date, stamp) == 200
+        assert dated(server, path, date, stamp, "host;x-amz-content-sha256") == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "place"),
+    [("POST", "/{}/a"), ("PATCH", "/{}/a"), ("PATCH", "/{}"), ("PUT", "/"), ("DELETE", "/")],
+)
+def test_methods_that_a_place_does_not_have(server, bucket, method, place):
+    told = raw.send(server, method, place.format(bucket))
+    assert (told[0], code_of(told[2])) == (405, "MethodNotAllowed")
+
+
 def ago(**delta):
     return raw.now() - datetime.timedelta(**delta)
 

@@ -250,3 +250,38 @@ def test_a_bucket_s_policy_sees_the_page_that_sends_a_form(server, s3, bucket):
             answer = send(server, form, headers={header: page})
             assert answer.status_code == expected, (key, page, answer.text)
     s3.delete_bucket_policy(Bucket=bucket)
+
+
+def of_policy(server, bucket, condition, key):
+    """The fields of a form whose policy has this condition, as it is written there."""
+    text = '{"expiration": "2099-01-01T00:00:00Z", "conditions": [{"bucket": "%s"}, %s]}'
+    policy = base64.b64encode((text % (bucket, condition)).encode()).decode()
+    key_id, secret = server.credentials()
+    signature = base64.b64encode(hmac.digest(secret.encode(), policy.encode(), "sha1")).decode()
+    fields = {"key": key, "policy": policy, "AWSAccessKeyId": key_id, "signature": signature}
+    return {"url": f"{server.endpoint}/{bucket}", "fields": fields}
+
+
+def test_policies_are_read_as_aws_writes_them(server, bucket):
+    for condition, key in (
+        (r'["starts-with", "$key", "\$foo"]', "$foo.txt"),
+        (r'["eq", "\$key", "a\vb"]', "a\vb"),
+        ('["starts-with", "$key", "user/"],', "user/x"),
+        ('{"key": "a"\n, },\n', "a"),
+    ):
+        answer = send(server, of_policy(server, bucket, condition, key))
+        assert answer.status_code == 204, (condition, answer.text)
+        elsewhere = send(server, of_policy(server, bucket, condition, "elsewhere"))
+        assert code(elsewhere) == (403, "AccessDenied"), condition
+    for condition in ("1", ",", r'["eq", "$key", "\x"]'):
+        answer = send(server, of_policy(server, bucket, condition, "a"))
+        assert code(answer) == (400, "InvalidPolicyDocument"), condition
+        assert "untagged" not in answer.text and "line 1" not in answer.text
+
+
+def test_the_owner_that_the_request_expects_is_compared(server, s3, bucket):
+    form, account = sign(s3, bucket, key="a"), policies.account_of(s3)
+    expecting = "x-amz-expected-bucket-owner"
+    other = send(server, form, headers={expecting: "999999999999"})
+    assert code(other) == (403, "AccessDenied")
+    assert send(server, form, headers={expecting: account}).status_code == 204

@@ -70,7 +70,7 @@ WRONG = {
     "too many": ([rule(f"r{i}", **DAYS) for i in range(1001)], "MalformedXML"),
     "same ids": ([rule(**DAYS), rule(**DAYS)], "InvalidArgument"),
     "long id": ([rule("i" * 256, **DAYS)], "InvalidArgument"),
-    "no action": ([rule()], "InvalidArgument"),
+    "no action": ([rule()], "InvalidRequest"),
     "no days": ([rule(Expiration={"Days": 0})], "InvalidArgument"),
     "days below 0": ([rule(Expiration={"Days": -1})], "InvalidArgument"),
     "days and date": ([rule(Expiration={"Days": 1, "Date": MIDNIGHT})], "MalformedXML"),
@@ -81,9 +81,9 @@ WRONG = {
     ),
     "markers by tag": (
         [rule(where={"Tag": TAG}, Expiration={"ExpiredObjectDeleteMarker": True})],
-        "InvalidArgument",
+        "InvalidRequest",
     ),
-    "uploads by tag": ([rule(where={"Tag": TAG}, **ABORT)], "InvalidArgument"),
+    "uploads by tag": ([rule(where={"Tag": TAG}, **ABORT)], "InvalidRequest"),
     "no days of uploads": (
         [rule(AbortIncompleteMultipartUpload={"DaysAfterInitiation": 0})],
         "InvalidArgument",

@@ -1,5 +1,7 @@
 """Multipart uploads."""
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -343,6 +345,39 @@ def test_many_who_complete_at_once_hear_the_same(s3, bucket):
     assert upload.read() == b"once"
 
 
+def test_an_upload_that_is_completed_meanwhile_is_listed_with_its_parts(server, s3, bucket):
+    """Or it is not there any more."""
+    stop, uploads, wrong = threading.Event(), [], []
+
+    def look():
+        client = s3_client(server)
+        while not stop.is_set():
+            try:
+                if not client.list_parts(**uploads[-1].where).get("Parts"):
+                    wrong.append(uploads[-1].where)
+            except client.exceptions.NoSuchUpload:
+                pass
+
+    def begin():
+        upload = Upload(s3, bucket)
+        upload.put(1, b"part")
+        uploads.append(upload)
+
+    begin()
+    lookers = [threading.Thread(target=look) for _ in range(4)]
+    for looker in lookers:
+        looker.start()
+    end = time.monotonic() + 6
+    while time.monotonic() < end:
+        uploads[-1].complete()
+        begin()
+    stop.set()
+    for looker in lookers:
+        looker.join()
+    s3.abort_multipart_upload(**uploads[-1].where)
+    assert not wrong
+
+
 def test_an_upload_of_a_bucket_that_is_not_there(s3, bucket):
     nowhere = {"Bucket": "nowhere", "Key": "a", "UploadId": "none"}
     calls = (
@@ -355,3 +390,15 @@ def test_an_upload_of_a_bucket_that_is_not_there(s3, bucket):
             call(**nowhere)
         with refused("NoSuchUpload", 404):
             call(**nowhere | {"Bucket": bucket})
+
+
+@pytest.mark.parametrize(("algorithm", "kind"), [("SHA256", "COMPOSITE"), ("CRC32", "FULL_OBJECT")])
+def test_parts_with_checksums_have_no_gaps(s3, bucket, algorithm, kind):
+    upload = Upload(s3, bucket, ChecksumAlgorithm=algorithm, ChecksumType=kind)
+    for number in (1, 2, 4):
+        upload.put(number, content(PART_MIN_BYTES, number), ChecksumAlgorithm=algorithm)
+    for numbers in ([1, 2, 4], [2, 4], [4], [1, 4]):
+        with refused("InvalidPartOrder", 400):
+            upload.complete(numbers)
+    upload.complete([1, 2])
+    assert upload.read() == content(PART_MIN_BYTES, 1) + content(PART_MIN_BYTES, 2)

@@ -1,10 +1,12 @@
 """Objects: put, get, head, delete; their headers and metadata."""
 
 import datetime
+import http.client
 import re
 
 import pytest
 
+from harness import raw
 from harness.clients import refused
 from harness.content import CHUNK_BYTES, INLINE_MAX_BYTES, MIB, content
 
@@ -115,6 +117,41 @@ def test_content_type_has_s3s_default(s3, bucket):
 def test_too_much_metadata(s3, bucket):
     with refused("MetadataTooLarge", 400):
         s3.put_object(Bucket=bucket, Key="a", Body=b"a", Metadata={"long": "x" * 2049})
+
+
+def test_metadata_of_many_entries(s3, bucket, monkeypatch):
+    # This client takes a hundred lines in an answer otherwise.
+    monkeypatch.setattr(http.client, "_MAXHEADERS", 256)
+    many = {f"k{number:03}": "v" for number in range(150)}
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a", Metadata=many)
+    assert s3.head_object(Bucket=bucket, Key="a")["Metadata"] == many
+
+
+def send_without_length(server, path, query=""):
+    """A PUT that tells no length and no transfer coding: in HTTP/1.1 it has no body."""
+    headers = raw.signed_headers(server, "PUT", path, query=query)
+    target = path + ("?" + query if query else "")
+    with raw.connect(server) as connection:
+        connection.sendall(raw.request_head("PUT", target, headers))
+        status, _, body = raw.receive(connection, "PUT")
+    found = re.search(rb"<Code>(\w+)</Code>", body)
+    return status, found and found[1].decode()
+
+
+def test_a_put_without_a_length_empties_nothing(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"precious")
+    missing = (411, "MissingContentLength")
+    assert send_without_length(server, f"/{bucket}/a") == missing
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"precious"
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="a")["UploadId"]
+    part = f"partNumber=1&uploadId={upload}"
+    assert send_without_length(server, f"/{bucket}/a", part) == missing
+    assert "Parts" not in s3.list_parts(Bucket=bucket, Key="a", UploadId=upload)
+    # Others have no body.
+    assert send_without_length(server, f"/{bucket}-more") == (200, None)
+    s3.delete_bucket(Bucket=f"{bucket}-more")
+    assert raw.send(server, "PUT", f"/{bucket}/empty")[0] == 200
+    assert s3.head_object(Bucket=bucket, Key="empty")["ContentLength"] == 0
 
 
 def test_response_overrides(s3, bucket):

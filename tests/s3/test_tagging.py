@@ -51,6 +51,8 @@ def test_bucket_tags(s3, bucket):
         [{"Key": "k", "Value": "x" * 257}],
         [{"Key": "k!", "Value": ""}],
         [{"Key": "k", "Value": "a&b"}],
+        [{"Key": "k", "Value": "\n"}],
+        [{"Key": "k", "Value": "a\tb"}],
     ],
 )
 def test_tags_that_s3_refuses(s3, bucket, tags):

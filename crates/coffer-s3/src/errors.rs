@@ -153,7 +153,8 @@ fn from_writing(error: VaultError) -> S3Error {
         ),
         VaultError::InvalidPartOrder => s3_error!(
             InvalidPartOrder,
-            "The list of parts was not in ascending order. Parts must be ordered by part number."
+            "The list of parts was not in ascending order. Parts must be ordered by part number, \
+             and have the numbers from 1 on where the upload was begun with a checksum."
         ),
         VaultError::PartTooSmall { number, size_bytes } => s3_error!(
             EntityTooSmall,

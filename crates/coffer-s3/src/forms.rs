@@ -8,6 +8,8 @@ pub(crate) mod fields;
 
 pub(crate) mod policy;
 
+pub(crate) mod policy_json;
+
 pub(crate) mod signed;
 
 pub(crate) mod upload;

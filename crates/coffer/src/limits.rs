@@ -53,9 +53,12 @@ pub const TLS_WRITE_BYTES: usize = 256 * 1024;
 pub const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Bytes of a request's first line and headers. S3 allows 8 KiB of headers and 2 KiB of user
-/// metadata; names and presigned URLs may each bring several kilobytes more, percent-encoded. Of
-/// headers there may be 100: hyper's own limit, which costs an allocation a request to change.
+/// metadata; names and presigned URLs may each bring several kilobytes more, percent-encoded.
 pub const HEADER_BYTES: usize = 32 * 1024;
+
+/// Headers of a request. hyper's own limit of 100 costs an allocation less, and would refuse the
+/// metadata that S3 allows where it is of many small entries.
+pub const HEADERS_MAX: usize = 256;
 
 /// Findings that `coffer prove` tells one by one.
 pub const FINDINGS_MAX: usize = 1_000;

@@ -93,7 +93,10 @@ async fn store(
 ) -> S3Result<Stored> {
     let headers = fields.headers()?;
     not_implemented::check_headers("PostObject", &headers)?;
-    expected_owner::check(&headers, vault.account_id().as_str())?;
+    let account = vault.account_id();
+    for expecting in [&headers, of_request] {
+        expected_owner::check(expecting, account.as_str())?;
+    }
     encryption::check_headers("PostObject", &headers)?;
     let described = (&headers, tags_of(fields)?, of_request);
     let caller = &caller_of_form(vault, sender, bucket, &name, described)?;

@@ -17,7 +17,8 @@ use crate::limits::{TAG_KEY_MAX_CHARS, TAG_VALUE_MAX_CHARS};
 /// Reads and checks the rules that a client sets. `day_ms`: how long a day is.
 ///
 /// # Errors
-/// As S3: `MalformedXML`, `InvalidArgument`, and `NotImplemented` for transitions.
+/// As S3: `MalformedXML`, `InvalidArgument`, `InvalidRequest`, and `NotImplemented` for
+/// transitions.
 pub(crate) fn of_client(rules: Vec<RuleElement>, day_ms: i64) -> S3Result<LifecycleRules> {
     let mut read = Vec::with_capacity(rules.len());
     for (place, rule) in rules.into_iter().enumerate() {
@@ -37,6 +38,7 @@ fn refused(fault: RuleFault) -> S3Error {
     match fault {
         RuleFault::Malformed(what) => s3_error!(MalformedXML, "{what}"),
         RuleFault::Invalid(what) => s3_error!(InvalidArgument, "{what}"),
+        RuleFault::Unfit(what) => s3_error!(InvalidRequest, "{what}"),
     }
 }
 

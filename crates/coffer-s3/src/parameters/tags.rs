@@ -121,9 +121,11 @@ fn checked(tags: Tags, tags_max: usize) -> S3Result<Tags> {
 }
 
 /// What tags may hold: letters, digits and spaces of any writing, and eight signs (S3,
-/// "Categorizing your storage using tags").
+/// "Categorizing your storage using tags"). Spaces are separators of Unicode: not what is white
+/// and a control character, such as tabs and ends of lines.
 fn is_of_tags(sign: char) -> bool {
-    sign.is_alphanumeric() || sign.is_whitespace() || "+-=._:/@".contains(sign)
+    let is_separator = sign.is_whitespace() && !sign.is_control();
+    sign.is_alphanumeric() || is_separator || "+-=._:/@".contains(sign)
 }
 
 #[cfg(test)]
@@ -139,6 +141,7 @@ mod tests {
     fn the_header_is_a_form() {
         let expected = vec![("a b".into(), "1+ä".into()), ("c".into(), String::new())];
         assert_eq!(read("a%20b=1%2B%C3%A4&c"), Some(expected));
+        assert!(read("a=b%C2%A0c%E3%80%80d%E2%80%A8e").is_some());
         assert_eq!(read(""), Some(vec![]));
     }
 
@@ -188,6 +191,10 @@ mod tests {
             "a%21=1",
             "a=%3Cb%3E",
             "a=%2A",
+            "a=%0A",
+            "a=b%09c",
+            "a%0D=b",
+            "a=%C2%85",
         ] {
             assert!(read(bad).is_none(), "{bad}");
         }

@@ -158,6 +158,11 @@ impl RequestContext {
         self.operation.get().copied().unwrap_or(0)
     }
 
+    /// Whether the operation was told, be it one that is counted under its name or not.
+    pub(crate) fn has_operation(&self) -> bool {
+        self.operation.get().is_some()
+    }
+
     pub(crate) fn operation_name(&self) -> &'static str {
         OPERATIONS[self.operation()]
     }

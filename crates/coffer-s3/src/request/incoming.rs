@@ -7,7 +7,6 @@ use coffer_vault::{Body, BodyError, Digester, Incoming, VaultError};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::{Mutex, MutexGuard};
 use s3s::dto::StreamingBlob;
-use s3s::stream::ByteStream;
 use s3s::{S3Result, s3_error};
 
 use crate::checksums::algorithms::digester;
@@ -20,7 +19,7 @@ pub(crate) fn incoming(
     expected: ExpectedDigests,
     trailers: impl Trailers,
 ) -> S3Result<Incoming> {
-    let declared_bytes = Some(declared(body.as_ref(), content_length)?);
+    let declared_bytes = Some(declared(content_length)?);
     let digests = expected.plan();
     let check = expected.check(trailers);
     Ok(Incoming {
@@ -41,7 +40,7 @@ pub(crate) fn incoming_summed(
     algorithm: ChecksumAlgorithm,
     trailers: impl Trailers,
 ) -> S3Result<Incoming> {
-    let declared_bytes = Some(declared(body.as_ref(), content_length)?);
+    let declared_bytes = Some(declared(content_length)?);
     let (for_vault, for_us) = expected.split();
     let digests = for_vault.plan();
     let sum = Arc::new(Mutex::new(Some(digester(algorithm))));
@@ -75,13 +74,11 @@ fn lock(sum: &Mutex<Option<Digester>>) -> MutexGuard<'_, Option<Digester>> {
     sum.lock()
 }
 
-/// The length of the bytes to come: of an aws-chunked body, what it has without its framing.
-fn declared(body: Option<&StreamingBlob>, content_length: Option<i64>) -> S3Result<u64> {
-    let remaining = || body.map_or(Some(0), |body| body.remaining_length().exact());
-    let length = match content_length {
-        Some(length) => u64::try_from(length).ok(),
-        None => remaining().and_then(|length| u64::try_from(length).ok()),
-    };
+/// The length of the bytes to come: of an aws-chunked body, what it has without its framing. S3 has
+/// it told also where none come: in HTTP/1.1 a request without it has no body, and a client that
+/// forgot both would empty what is there.
+fn declared(content_length: Option<i64>) -> S3Result<u64> {
+    let length = content_length.and_then(|length| u64::try_from(length).ok());
     length.ok_or_else(|| {
         s3_error!(
             MissingContentLength,
@@ -94,5 +91,20 @@ fn stream(body: Option<StreamingBlob>) -> Body {
     match body {
         Some(body) => Box::pin(body.map_err(BodyError)),
         None => Box::pin(futures::stream::empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_without_a_length_is_not_an_empty_one() {
+        assert_eq!(declared(Some(0)).unwrap(), 0);
+        assert_eq!(declared(Some(7)).unwrap(), 7);
+        for none in [None, Some(-1)] {
+            let refused = declared(none).unwrap_err();
+            assert_eq!(refused.code().as_str(), "MissingContentLength");
+        }
     }
 }

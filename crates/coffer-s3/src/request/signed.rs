@@ -1,9 +1,12 @@
 //! How a request was signed, as policies ask for it.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderValue};
 
 use crate::signature::requirements::{Form, Presented, value_of};
 use crate::signature::signer::DateTime;
+use crate::signature::version_4::date_of;
 
 /// Where and how a signature stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +46,7 @@ impl SignedForm {
 #[derive(Clone, Debug)]
 pub(crate) struct Signed {
     pub(crate) form: SignedForm,
-    /// When, in seconds since 1970, where the query says so.
+    /// When, in seconds since 1970, where query or headers say so.
     pub(crate) at_seconds: Option<i64>,
     /// `x-amz-content-sha256`, as it was sent.
     pub(crate) content_sha256: Option<HeaderValue>,
@@ -58,7 +61,11 @@ impl Signed {
             Form::Presigned => SignedForm::Query,
             Form::PresignedVersion2 => SignedForm::QueryVersion2,
         };
-        let date = value_of(&presented.query, "X-Amz-Date").and_then(DateTime::parse);
+        let date = match form {
+            SignedForm::Header => date_of(headers),
+            _ => value_of(&presented.query, "X-Amz-Date").map(Cow::Borrowed),
+        };
+        let date = date.as_deref().and_then(DateTime::parse);
         Some(Self {
             form,
             at_seconds: date.map(|date| date.unix_seconds),

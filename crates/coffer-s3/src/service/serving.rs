@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
-use s3s::{HttpError, HttpResponse, S3Error, S3Result};
+use s3s::{HttpError, HttpResponse, S3Error, S3Result, s3_error};
 
 use super::Door;
 use super::renames::is_rename;
@@ -186,11 +186,19 @@ impl Serving {
             }
         }
         head.extensions.insert(context.clone());
+        // A POST says in its query what it is to do.
+        let is_subresource = head.method == Method::POST && !query_is_empty(&head);
         let response = self.at.s3s.call(Request::from_parts(head, body)).await;
         match (response, context.fault()) {
             // s3s does not say why it could not read a body.
             (Ok(response), Some(fault)) if response.status().is_server_error() => {
                 Err(fault_error(fault))
+            }
+            (Ok(response), _) if !is_subresource && is_no_operation(&response, context) => {
+                Err(s3_error!(
+                    MethodNotAllowed,
+                    "The specified method is not allowed against this resource."
+                ))
             }
             (response, _) => Ok(response),
         }
@@ -228,6 +236,15 @@ impl Door {
             _ => line!(debug),
         }
     }
+}
+
+fn query_is_empty(head: &Parts) -> bool {
+    head.uri.query().is_none_or(str::is_empty)
+}
+
+/// Whether s3s has answered that there is no such operation: it asks for the access of all others.
+fn is_no_operation(response: &HttpResponse, context: &RequestContext) -> bool {
+    response.status() == StatusCode::NOT_IMPLEMENTED && !context.has_operation()
 }
 
 pub(super) fn refused(refusal: S3Error) -> Result<HttpResponse, HttpError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{digest, hmac};
 use parking_lot::Mutex;
-use time::{Date, Month};
+use time::{Date, Month, OffsetDateTime};
 use zeroize::Zeroizing;
 
 /// The signing algorithm of a request itself.
@@ -93,6 +93,17 @@ impl<'a> DateTime<'a> {
             unix_seconds: time.ok()?.assume_utc().unix_timestamp(),
         })
     }
+
+    /// The text of a time.
+    pub(crate) fn write(unix_seconds: i64) -> Option<String> {
+        let at = OffsetDateTime::from_unix_timestamp(unix_seconds).ok()?;
+        let (year, month, day) = at.to_calendar_date();
+        let (hour, minute, second) = at.to_hms();
+        let month = u8::from(month);
+        let is_four_digits = (0..=9999).contains(&year);
+        is_four_digits
+            .then(|| format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"))
+    }
 }
 
 /// Signs in one scope at one time.
@@ -110,6 +121,15 @@ impl Signer {
     fn with(key: Arc<hmac::Key>, scope: Scope<'_>, at: DateTime<'_>) -> Self {
         let context = [at.text, scope.text].join("\n");
         Self { key, context }
+    }
+
+    /// The signature of a canonical request.
+    #[cfg(test)]
+    pub(crate) fn sign(&self, canonical: &[u8]) -> String {
+        let text_of = |digits: [u8; 64]| String::from_utf8_lossy(&digits).into_owned();
+        let hash = text_of(hex(digest::digest(&digest::SHA256, canonical).as_ref()));
+        let text = format!("{REQUEST}\n{}\n{hash}", self.context);
+        text_of(hex(hmac::sign(&self.key, text.as_bytes()).as_ref()))
     }
 
     /// Gives the signature if it is that of the canonical request.
@@ -304,6 +324,8 @@ pub(crate) mod tests {
     fn times_are_read_in_one_form() {
         let seconds = |text| DateTime::parse(text).map(|time| time.unix_seconds);
         assert_eq!(seconds("20130524T000000Z"), Some(1_369_353_600));
+        let written = DateTime::write(1_369_353_600 + 3_723);
+        assert_eq!(written.as_deref(), Some("20130524T010203Z"));
         for bad in [
             "",
             "20130524T000000",

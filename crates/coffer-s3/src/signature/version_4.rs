@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use http::HeaderValue;
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
 use crate::errors::{details, not_implemented};
+use crate::http::dates::parse_http_date;
 use crate::http::percent::{self, decode_path};
 use crate::http::single;
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
@@ -32,8 +33,8 @@ pub(crate) fn check_header(
         return Err(not_implemented("What directory buckets have (s3express)"));
     }
     let scope = Scope::parse(credential).map_err(|told| malformed(&told))?;
-    let date = single(&head.headers, "x-amz-date").and_then(DateTime::parse);
-    let at = date.ok_or_else(|| {
+    let date = signed_date(&head.headers, said.signed_headers);
+    let at = date.as_deref().and_then(DateTime::parse).ok_or_else(|| {
         s3_error!(
             AccessDenied,
             "AWS authentication requires a valid Date or x-amz-date header."
@@ -60,6 +61,27 @@ pub(crate) fn check_header(
             Ok(Payload::Chunks(signatures.map(Box::new)))
         }
     }
+}
+
+/// When a request was signed, as the text to sign has it: `x-amz-date`, and only where there is
+/// none `Date`, in the same form or that of HTTP. One that is not signed says nothing.
+fn signed_date<'a>(headers: &'a HeaderMap, signed: &str) -> Option<Cow<'a, str>> {
+    let is_signed = || signed.trim().split(';').any(|name| name == "date");
+    let is_there = headers.contains_key("x-amz-date");
+    date_of(headers).filter(|_| is_there || is_signed())
+}
+
+/// The same, of headers that are signed.
+pub(crate) fn date_of(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    if headers.contains_key("x-amz-date") {
+        return single(headers, "x-amz-date").map(Cow::Borrowed);
+    }
+    let date = single(headers, "date")?;
+    if DateTime::parse(date).is_some() {
+        return Some(Cow::Borrowed(date));
+    }
+    let seconds = parse_http_date(date)?.div_euclid(1_000);
+    DateTime::write(seconds).map(Cow::Owned)
 }
 
 /// Checks a presigned URL with the secret of its access key.
@@ -263,95 +285,4 @@ fn canonical_value(head: &Parts, name: &str, canonical: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use http::Request;
-
-    use super::*;
-    use crate::http::percent::form_pairs;
-    use crate::signature::signer::tests::{ID, SECRET};
-
-    const AT: i64 = 1_369_353_600;
-    const NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-
-    fn signed_by(scope: Scope<'_>, at: DateTime<'_>) -> S3Result<Signer> {
-        assert_eq!(scope.access_key_id, ID);
-        Ok(Signer::new(SECRET, scope, at))
-    }
-
-    fn code<T>(result: S3Result<T>) -> Option<String> {
-        result.err().map(|error| error.code().as_str().to_owned())
-    }
-
-    /// AWS's example "GET Object", with its headers or others.
-    fn get_object(range: &str, now: i64) -> Option<String> {
-        let request = Request::get("/test.txt")
-            .header("host", "examplebucket.s3.amazonaws.com")
-            .header("range", range)
-            .header("x-amz-content-sha256", NOTHING)
-            .header("x-amz-date", "20130524T000000Z");
-        let head = request.body(()).unwrap().into_parts().0;
-        let authorization = format!(
-            "AWS4-HMAC-SHA256 Credential={ID}/20130524/us-east-1/s3/aws4_request,\
-             SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature=\
-             f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
-        );
-        code(check_header(
-            Authorization::parse(&authorization).unwrap(),
-            &head,
-            &Pairs::new(),
-            now,
-            signed_by,
-        ))
-    }
-
-    #[test]
-    fn headers_are_signed_as_in_the_example_of_aws() {
-        assert_eq!(get_object("bytes=0-9", AT), None);
-        assert_eq!(get_object(" bytes=0-9 ", AT + 900), None);
-        let wrong = get_object("bytes=0-8", AT);
-        assert_eq!(wrong.as_deref(), Some("SignatureDoesNotMatch"));
-        for late in [AT + 901, AT - 901] {
-            let skewed = get_object("bytes=0-9", late);
-            assert_eq!(skewed.as_deref(), Some("RequestTimeTooSkewed"));
-        }
-    }
-
-    #[test]
-    fn urls_are_presigned_as_in_the_example_of_aws() {
-        let check = |more: &str, now: i64| {
-            let query = format!(
-                "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={ID}%2F20130524%2Fus-east-1%2F\
-                 s3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&\
-                 X-Amz-SignedHeaders=host&X-Amz-Signature=\
-                 aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404{more}"
-            );
-            let request = Request::get(format!("/test.txt?{query}"))
-                .header("host", "examplebucket.s3.amazonaws.com");
-            let head = request.body(()).unwrap().into_parts().0;
-            code(check_presigned(
-                &head,
-                &form_pairs(&query).unwrap(),
-                now,
-                signed_by,
-            ))
-        };
-        assert_eq!(check("", AT + 86_400), None);
-        assert_eq!(check("", AT + 86_401).as_deref(), Some("AccessDenied"));
-        assert_eq!(check("", AT - 901).as_deref(), Some("AccessDenied"));
-        let more = check("&versionId=null", AT);
-        assert_eq!(more.as_deref(), Some("SignatureDoesNotMatch"));
-    }
-
-    #[test]
-    fn queries_and_headers_have_one_form() {
-        let request = Request::get("/a")
-            .header("x-amz-meta-a", "  one   two ")
-            .header("x-amz-meta-a", "three");
-        let head = request.body(()).unwrap().into_parts().0;
-        let query = form_pairs("b=/+&a-=1&a=2&a=1&c").unwrap();
-        let canonical = canonical_request(&head, "/a", &query, "x-amz-meta-a;host", "x");
-        let expected = "GET\n/a\na=1&a=2&a-=1&b=%2F%20&c=\nhost:\nx-amz-meta-a:one two,three\n\n\
-                        host;x-amz-meta-a\nx";
-        assert_eq!(String::from_utf8(canonical).unwrap(), expected);
-    }
-}
+mod tests;

@@ -257,7 +257,7 @@ impl Ask<'_> {
         for (name, value) in self.headers.iter().chain(&self.unsigned) {
             request = request.header(name, value);
         }
-        if !self.body.is_empty() {
+        if !self.body.is_empty() || self.method == "PUT" {
             request = request.header("content-length", self.body.len());
         }
         request

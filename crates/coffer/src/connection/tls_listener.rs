@@ -37,7 +37,8 @@ use crate::connection::slots::{Slot, Slots};
 use crate::connection::slow_peer::SlowPeerLimit;
 use crate::connection::tracked_service::TrackedService;
 use crate::limits::{
-    ACCEPT_RETRY, HEADER_BYTES, HTTP_BUFFER_BYTES, LEAVING_TIME, Limits, TLS_WRITE_BYTES,
+    ACCEPT_RETRY, HEADER_BYTES, HEADERS_MAX, HTTP_BUFFER_BYTES, LEAVING_TIME, Limits,
+    TLS_WRITE_BYTES,
 };
 
 /// What the connections of one listener share.
@@ -213,6 +214,7 @@ impl TlsListener {
                 .timer(HeadTimer::default())
                 .header_read_timeout(self.limits.header_timeout())
                 .max_header_size(HEADER_BYTES)
+                .max_headers(HEADERS_MAX)
                 .max_buf_size(HTTP_BUFFER_BYTES)
                 .writev(true)
                 .serve_connection(

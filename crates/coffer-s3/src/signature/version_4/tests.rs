@@ -1,0 +1,131 @@
+//! Signatures as in the examples of AWS.
+
+use http::Request;
+
+use super::*;
+use crate::http::percent::form_pairs;
+use crate::signature::signer::tests::{ID, SECRET};
+
+const AT: i64 = 1_369_353_600;
+const NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+fn signed_by(scope: Scope<'_>, at: DateTime<'_>) -> S3Result<Signer> {
+    assert_eq!(scope.access_key_id, ID);
+    Ok(Signer::new(SECRET, scope, at))
+}
+
+fn code<T>(result: S3Result<T>) -> Option<String> {
+    result.err().map(|error| error.code().as_str().to_owned())
+}
+
+/// AWS's example "GET Object", with its headers or others.
+fn get_object(range: &str, now: i64) -> Option<String> {
+    let request = Request::get("/test.txt")
+        .header("host", "examplebucket.s3.amazonaws.com")
+        .header("range", range)
+        .header("x-amz-content-sha256", NOTHING)
+        .header("x-amz-date", "20130524T000000Z");
+    let head = request.body(()).unwrap().into_parts().0;
+    let authorization = format!(
+        "AWS4-HMAC-SHA256 Credential={ID}/20130524/us-east-1/s3/aws4_request,\
+         SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature=\
+         f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
+    );
+    code(check_header(
+        Authorization::parse(&authorization).unwrap(),
+        &head,
+        &Pairs::new(),
+        now,
+        signed_by,
+    ))
+}
+
+#[test]
+fn headers_are_signed_as_in_the_example_of_aws() {
+    assert_eq!(get_object("bytes=0-9", AT), None);
+    assert_eq!(get_object(" bytes=0-9 ", AT + 900), None);
+    let wrong = get_object("bytes=0-8", AT);
+    assert_eq!(wrong.as_deref(), Some("SignatureDoesNotMatch"));
+    for late in [AT + 901, AT - 901] {
+        let skewed = get_object("bytes=0-9", late);
+        assert_eq!(skewed.as_deref(), Some("RequestTimeTooSkewed"));
+    }
+}
+
+/// A request that has no `x-amz-date`, signed at [`AT`].
+fn dated(date: &str, signed: &str) -> Option<String> {
+    let request = Request::get("/test.txt")
+        .header("host", "examplebucket.s3.amazonaws.com")
+        .header("x-amz-content-sha256", NOTHING)
+        .header("date", date);
+    let head = request.body(()).unwrap().into_parts().0;
+    let credential = format!("{ID}/20130524/us-east-1/s3/aws4_request");
+    let scope = Scope::parse(&credential).unwrap();
+    let at = DateTime::parse("20130524T000000Z").unwrap();
+    let canonical = canonical_request(&head, "/test.txt", &Pairs::new(), signed, NOTHING);
+    let signature = Signer::new(SECRET, scope, at).sign(&canonical);
+    let authorization = format!(
+        "AWS4-HMAC-SHA256 Credential={credential},SignedHeaders={signed},Signature={signature}"
+    );
+    let query = Pairs::new();
+    let said = Authorization::parse(&authorization).unwrap();
+    code(check_header(said, &head, &query, AT, signed_by))
+}
+
+#[test]
+fn the_date_header_tells_the_time_where_there_is_no_other() {
+    let signed = "date;host;x-amz-content-sha256";
+    let http = "Fri, 24 May 2013 00:00:00 GMT";
+    assert_eq!(dated(http, signed), None);
+    assert_eq!(dated("20130524T000000Z", signed), None);
+    let later = dated("Fri, 24 May 2013 00:01:00 GMT", signed);
+    assert_eq!(later.as_deref(), Some("SignatureDoesNotMatch"));
+    let skewed = dated("Fri, 24 May 2013 01:00:00 GMT", signed);
+    assert_eq!(skewed.as_deref(), Some("RequestTimeTooSkewed"));
+    for (date, signed) in [(http, "host;x-amz-content-sha256"), ("yesterday", signed)] {
+        assert_eq!(
+            dated(date, signed).as_deref(),
+            Some("AccessDenied"),
+            "{date}"
+        );
+    }
+}
+
+#[test]
+fn urls_are_presigned_as_in_the_example_of_aws() {
+    let check = |more: &str, now: i64| {
+        let query = format!(
+            "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={ID}%2F20130524%2Fus-east-1%2F\
+             s3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&\
+             X-Amz-SignedHeaders=host&X-Amz-Signature=\
+             aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404{more}"
+        );
+        let request = Request::get(format!("/test.txt?{query}"))
+            .header("host", "examplebucket.s3.amazonaws.com");
+        let head = request.body(()).unwrap().into_parts().0;
+        code(check_presigned(
+            &head,
+            &form_pairs(&query).unwrap(),
+            now,
+            signed_by,
+        ))
+    };
+    assert_eq!(check("", AT + 86_400), None);
+    assert_eq!(check("", AT + 86_401).as_deref(), Some("AccessDenied"));
+    assert_eq!(check("", AT - 901).as_deref(), Some("AccessDenied"));
+    let more = check("&versionId=null", AT);
+    assert_eq!(more.as_deref(), Some("SignatureDoesNotMatch"));
+}
+
+#[test]
+fn queries_and_headers_have_one_form() {
+    let request = Request::get("/a")
+        .header("x-amz-meta-a", "  one   two ")
+        .header("x-amz-meta-a", "three");
+    let head = request.body(()).unwrap().into_parts().0;
+    let query = form_pairs("b=/+&a-=1&a=2&a=1&c").unwrap();
+    let canonical = canonical_request(&head, "/a", &query, "x-amz-meta-a;host", "x");
+    let expected = "GET\n/a\na=1&a=2&a-=1&b=%2F%20&c=\nhost:\nx-amz-meta-a:one two,three\n\n\
+                    host;x-amz-meta-a\nx";
+    assert_eq!(String::from_utf8(canonical).unwrap(), expected);
+}
