@@ -8,7 +8,7 @@ use coffer_seal::BlobId;
 use coffer_store::TakenPages;
 
 use super::round::Round;
-use super::round::sources::put_blobs;
+use super::round::sources::{TakenBlobs, put_blobs};
 use crate::error::{Result, VaultError};
 use crate::open_buckets::{BucketTap, UsedBucket};
 use crate::system::BucketRow;
@@ -134,22 +134,21 @@ impl Round {
     ) -> Result<bool> {
         // A record names none that is taken here and not there yet.
         let mut alone = self.alone_with_blobs().await;
-        let fresh = tap.blobs.take(self.entry.cursor);
+        let taken = TakenBlobs::of(&tap.blobs, self.entry.cursor);
+        let is_incomplete = taken.fresh().is_incomplete;
         // What was missing may be there again, or its object deleted.
-        let walks = walks || fresh.is_incomplete || self.missing.contains_key(&bucket.id);
+        let walks = walks || is_incomplete || self.missing.contains_key(&bucket.id);
         // One that is not there any more is of no object, or of one that was deleted.
-        let mut put = self.put_blobs(writer, bucket, &fresh.ids).await.map(drop);
-        if put.is_ok() && walks {
-            if !fresh.is_incomplete {
+        self.put_blobs(writer, bucket, &taken.fresh().ids).await?;
+        if walks {
+            if !is_incomplete {
                 alone = None;
             }
-            put = self.put_missing(writer, bucket).await;
+            self.put_missing(writer, bucket).await?;
         }
-        if put.is_err() {
-            tap.blobs.give_back(self.entry.cursor, fresh);
-        }
+        taken.arrived();
         drop(alone);
-        put.map(|()| walks)
+        Ok(walks)
     }
 
     /// Walks the catalog, and puts what the copy does not have. Ids come ascending, and so do

@@ -186,6 +186,10 @@ impl Round {
                 deleted.push(id);
             }
         }
+        // One that was put back tells nothing of what came after it.
+        if opened.catalog.is_in_doubt() {
+            deleted.clear();
+        }
         Ok(deleted)
     }
 

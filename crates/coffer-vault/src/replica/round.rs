@@ -34,6 +34,7 @@ mod recorder;
 pub(super) use self::recorder::records_cursor;
 
 use self::recorder::Recording;
+use self::records::Records;
 
 /// What of small files was put since the start.
 #[derive(Default)]
@@ -208,34 +209,25 @@ impl Round {
         let inner = self.inner()?;
         // Whatever was recorded by now is in what is read from here on.
         let recorded = writer.known().number;
+        let came_to = self.records().map(Records::commits).unwrap_or_default();
         self.renew(writer).await?;
         // Before what it holds is read: so system.db is never older than it says.
         let keystore = self.carry().await?;
-        for row in inner.system.buckets() {
-            self.put_bucket(writer, &row).await?;
-        }
-        // What was made meanwhile; so that little of it is left for when none can be made.
-        for _ in 0..COPY_NEW_BUCKETS_PASSES {
-            let rows = inner.system.buckets().into_iter();
-            let new: Vec<_> = rows.filter(|row| !self.is_known(writer, row)).collect();
-            if new.is_empty() {
-                break;
-            }
-            for row in new {
-                self.put_bucket(writer, &row).await?;
-            }
-        }
+        self.put_buckets(writer, &inner).await?;
         // No bucket is made or goes from here on until all is read that tells of buckets.
         let changing = inner.changing_buckets.lock().await;
         let rows = inner.system.buckets();
         for row in &rows {
-            if !self.is_known(writer, row) {
+            if !self.is_known(writer, row) || self.is_behind(writer, row, &came_to) {
                 self.put_bucket(writer, row).await?;
             }
         }
         let mut next = writer.head().clone();
         next.keystore = keystore;
-        self.cover(&mut next, recorded);
+        // One that was out of use meanwhile, and could not be read: its records count on.
+        if !rows.iter().any(|row| self.is_behind(writer, row, &came_to)) {
+            self.cover(&mut next, recorded);
+        }
         for (id, chain) in &self.chains {
             next.buckets.insert(id.to_string(), chain.clone());
         }
@@ -274,6 +266,25 @@ impl Round {
         Ok(is_new)
     }
 
+    /// Puts what is new of all buckets that there are, and of those that are made meanwhile, so
+    /// that little is left for when none can be made.
+    async fn put_buckets(&mut self, writer: &mut CopyWriter, inner: &Inner) -> Result<()> {
+        for row in inner.system.buckets() {
+            self.put_bucket(writer, &row).await?;
+        }
+        for _ in 0..COPY_NEW_BUCKETS_PASSES {
+            let rows = inner.system.buckets().into_iter();
+            let new: Vec<_> = rows.filter(|row| !self.is_known(writer, row)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for row in new {
+                self.put_bucket(writer, &row).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// What was put since the last head is not believed to be there.
     pub(super) fn forget_puts(&mut self) {
         let lost = self.chains.drain().map(|(id, _)| id);
@@ -294,6 +305,21 @@ impl Round {
         let is_whole = head.as_of_ms > 0;
         let is_same = head.buckets == next.buckets && head.files == next.files;
         !(is_whole && is_same && head.keystore == next.keystore)
+    }
+
+    /// Whether what the next head has of a catalog is less than records came to.
+    fn is_behind(
+        &self,
+        writer: &CopyWriter,
+        row: &BucketRow,
+        came_to: &HashMap<BucketId, u64>,
+    ) -> bool {
+        let of_head = || writer.head().buckets.get(&row.id.to_string());
+        let state = self.chains.get(&row.id).or_else(of_head);
+        let commits = state.map_or(0, |state| state.commits);
+        came_to
+            .get(&row.id)
+            .is_some_and(|came_to| commits < *came_to)
     }
 
     fn is_known(&self, writer: &CopyWriter, row: &BucketRow) -> bool {

@@ -16,7 +16,11 @@ impl Round {
     }
 
     /// A head has all up to this ticket. From the first on, acknowledgements wait.
+    ///
+    /// # Errors
+    /// Where another may serve by now: then none is answered.
     pub(in super::super) async fn reach(&mut self, ticket: u64) -> Result<()> {
+        self.inner()?.gate.check_right()?;
         let (Some(copy), Some(sync)) = (&self.synchronous, &mut self.entry.sync) else {
             return Ok(());
         };

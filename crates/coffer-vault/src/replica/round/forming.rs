@@ -10,7 +10,7 @@ use coffer_seal::BucketId;
 use coffer_store::PageTap;
 
 use super::records::{FilesKnown, InHead, Records};
-use super::sources::{file_bytes, put_blobs, read_range};
+use super::sources::{TakenBlobs, file_bytes, put_blobs, read_range};
 use crate::blocking::blocking;
 use crate::copies::Progress;
 use crate::error::{Result, VaultError};
@@ -129,7 +129,12 @@ impl Forming<'_> {
         let Some(since) = taken.since.filter(|since| *since <= known) else {
             return Ok(false);
         };
-        if !taken.is_last || !self.put_fresh(&bucket, &tap).await? {
+        if !taken.is_last {
+            // More than a record holds: the next head has them, and pages are noted behind it.
+            tap.pages.start_over(cursor);
+            return Ok(false);
+        }
+        if !self.put_fresh(&bucket, &tap).await? {
             return Ok(false);
         }
         *room -= taken.pages.len();
@@ -148,19 +153,17 @@ impl Forming<'_> {
     async fn put_fresh(&self, bucket: &UsedBucket, tap: &BucketTap) -> Result<bool> {
         let _alone = self.records.blobs.lock().await;
         let (cursor, _) = self.cursors;
-        let fresh = tap.blobs.take(cursor);
-        if fresh.is_incomplete {
-            tap.blobs.give_back(cursor, fresh);
+        let taken = TakenBlobs::of(&tap.blobs, cursor);
+        if taken.fresh().is_incomplete {
             return Ok(false);
         }
-        let put = put_blobs(self.writer.copy(), self.progress, bucket, &fresh.ids).await;
-        if put.is_err() {
-            tap.blobs.give_back(cursor, fresh);
-        }
-        match put {
-            Err(VaultError::NoSuchBucket) => Ok(false),
-            put => put.map(|_| true),
-        }
+        let ids = &taken.fresh().ids;
+        match put_blobs(self.writer.copy(), self.progress, bucket, ids).await {
+            Err(VaultError::NoSuchBucket) => return Ok(false),
+            put => put?,
+        };
+        taken.arrived();
+        Ok(true)
     }
 }
 

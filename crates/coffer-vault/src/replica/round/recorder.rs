@@ -104,6 +104,8 @@ impl Round {
             drop(stop);
             if timeout(COPY_LAST_ROUND, &mut task).await.is_err() {
                 task.abort();
+                // What it had taken is given back by then.
+                let _ = task.await;
             }
         }
     }
@@ -238,6 +240,7 @@ impl Recorder {
             }
             (formed.record.as_of_ms, formed.record.after_ms) = (began_ms, after_ms);
             let record = formed.record.clone();
+            inner.gate.check_right()?;
             let put = Instant::now();
             let (_, length_bytes) = self.writer.append(record).await?;
             formed.arrived();

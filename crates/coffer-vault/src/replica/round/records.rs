@@ -93,6 +93,11 @@ impl Records {
         self.state.lock().commits.get(&id).copied()
     }
 
+    /// How far catalogs have come in the log.
+    pub(super) fn commits(&self) -> HashMap<BucketId, u64> {
+        self.state.lock().commits.clone()
+    }
+
     pub(super) fn files(&self) -> FilesKnown {
         let state = self.state.lock();
         FilesKnown {

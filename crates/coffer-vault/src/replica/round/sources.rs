@@ -6,6 +6,7 @@ use std::path::Path;
 
 use coffer_replica::Copy;
 use coffer_seal::BlobId;
+use coffer_store::{BlobTap, Fresh};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::copies::Progress;
@@ -13,6 +14,36 @@ use crate::data_folder::failed;
 use crate::error::{Result, VaultError};
 use crate::limits::COPY_BLOBS_AT_ONCE;
 use crate::open_buckets::UsedBucket;
+
+/// Blobs that were taken to be put. They are given back unless all have arrived, also where that
+/// is cut off: a head or record that names one that was forgotten would name what is not there.
+pub(in crate::replica) struct TakenBlobs<'a> {
+    tap: &'a BlobTap,
+    cursor: u32,
+    fresh: Fresh,
+}
+
+impl<'a> TakenBlobs<'a> {
+    pub(in crate::replica) fn of(tap: &'a BlobTap, cursor: u32) -> Self {
+        let fresh = tap.take(cursor);
+        Self { tap, cursor, fresh }
+    }
+
+    pub(in crate::replica) fn fresh(&self) -> &Fresh {
+        &self.fresh
+    }
+
+    pub(in crate::replica) fn arrived(mut self) {
+        self.fresh = Fresh::default();
+    }
+}
+
+impl Drop for TakenBlobs<'_> {
+    fn drop(&mut self) {
+        self.tap
+            .give_back(self.cursor, std::mem::take(&mut self.fresh));
+    }
+}
 
 /// Puts blobs into a copy. How many of them have no file.
 pub(in crate::replica) async fn put_blobs(
