@@ -295,8 +295,8 @@ impl Walk {
                 for blob in blobs {
                     if let Err(error) = self.blob(bucket, keys, &blob).await? {
                         // That it can't be had now tells nothing of it.
-                        if let StoreError::NotFetched { problem } = &error {
-                            tracing::warn!(problem, "the check ends: a blob was not fetched");
+                        if matches!(error, StoreError::NotFetched { .. } | StoreError::Full) {
+                            tracing::warn!(%error, "the check ends: a blob was not fetched");
                             return Err(Abandoned);
                         }
                         // Deleted, replaced or erased while it was being read is no damage.

@@ -148,6 +148,12 @@ impl BlobCache {
 
     /// Writes pieces. Where the disk is full, others make room, as long as there are any.
     fn write(&self, mut file: File, pieces: &[Bytes]) -> std::io::Result<File> {
+        // Others are fetched as well, and what is kept free is for what takes data away.
+        while free_space::room_bytes_for(&file) == 0 {
+            if !self.evict() {
+                return Err(ErrorKind::StorageFull.into());
+            }
+        }
         for piece in pieces {
             let mut rest = &piece[..];
             while !rest.is_empty() {
@@ -178,8 +184,11 @@ fn create(path: &Path) -> std::io::Result<File> {
     let options = options.mode(0o600);
     match (options.open(path), path.parent()) {
         (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
-            fs::create_dir(folder)?;
-            options.open(path)
+            match fs::create_dir(folder) {
+                // Another fetch is the first as well.
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+                _ => options.open(path),
+            }
         }
         (opened, _) => opened,
     }
