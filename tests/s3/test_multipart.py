@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -346,17 +347,14 @@ def test_many_who_complete_at_once_hear_the_same(s3, bucket):
 
 
 def test_an_upload_that_is_completed_meanwhile_is_listed_with_its_parts(server, s3, bucket):
-    """Or it is not there any more."""
     stop, uploads, wrong = threading.Event(), [], []
 
     def look():
         client = s3_client(server)
         while not stop.is_set():
-            try:
+            with suppress(client.exceptions.NoSuchUpload):
                 if not client.list_parts(**uploads[-1].where).get("Parts"):
                     wrong.append(uploads[-1].where)
-            except client.exceptions.NoSuchUpload:
-                pass
 
     def begin():
         upload = Upload(s3, bucket)
@@ -364,16 +362,14 @@ def test_an_upload_that_is_completed_meanwhile_is_listed_with_its_parts(server, 
         uploads.append(upload)
 
     begin()
-    lookers = [threading.Thread(target=look) for _ in range(4)]
-    for looker in lookers:
-        looker.start()
-    end = time.monotonic() + 6
-    while time.monotonic() < end:
-        uploads[-1].complete()
-        begin()
-    stop.set()
-    for looker in lookers:
-        looker.join()
+    with ThreadPoolExecutor(4) as pool:
+        lookers = [pool.submit(look) for _ in range(4)]
+        end = time.monotonic() + 6
+        while time.monotonic() < end:
+            uploads[-1].complete()
+            begin()
+        stop.set()
+    assert [looker.result() for looker in lookers] == [None] * 4
     s3.abort_multipart_upload(**uploads[-1].where)
     assert not wrong
 

@@ -6,9 +6,9 @@
 
 pub(crate) mod fields;
 
-pub(crate) mod policy;
-
 pub(crate) mod policy_json;
+
+pub(crate) mod policy;
 
 pub(crate) mod signed;
 

@@ -1,8 +1,8 @@
 //! The JSON of a form's policy, which has more than JSON has (Amazon S3 API Reference, "POST
 //! Policy"): two more escapes, and in AWS's own examples commas before a bracket that closes.
 
-/// The same document as JSON has it. What is no policy in either form is given as it is: whoever
-/// reads it as JSON refuses it.
+/// The same document as JSON has it. What is no policy in either form is given as it is: the
+/// reader of JSON refuses it.
 pub(crate) fn plain_json(policy: &str) -> String {
     let mut plain = String::with_capacity(policy.len());
     let mut signs = policy.chars();

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use coffer_seal::UploadId;
 use coffer_store::record::{Details, NewContent, NewObject, ObjectName, Precondition, Tags};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -30,8 +29,16 @@ async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
 
 /// As a put ends: nothing is acknowledged that this does not commit.
 async fn commit(granted: &Granted) -> Result<()> {
-    let object = NewObject {
-        name: ObjectName::new("object").unwrap(),
+    let object = object_named(ObjectName::new("object").unwrap());
+    let _guard = granted.bucket.commit_guard().await?;
+    let put = granted.bucket.catalog.put(object, Precondition::None);
+    put.await?;
+    Ok(())
+}
+
+fn object_named(name: ObjectName) -> NewObject {
+    NewObject {
+        name,
         etag: "etag".to_owned(),
         modified_ms: 1,
         details: Details::default(),
@@ -39,11 +46,7 @@ async fn commit(granted: &Granted) -> Result<()> {
         lock: Default::default(),
         access: Default::default(),
         content: NewContent::Inline("content".into()),
-    };
-    let _guard = granted.bucket.commit_guard().await?;
-    let put = granted.bucket.catalog.put(object, Precondition::None);
-    put.await?;
-    Ok(())
+    }
 }
 
 /// Puts that looked the bucket up before its deletion, and those that were let in before, too.
@@ -102,18 +105,11 @@ async fn a_bucket_that_a_put_came_to_first_stays() {
             .unwrap()
             .is_err()
     );
-    let new = coffer_store::record::Upload {
-        id: UploadId([7; 16]),
-        name: object,
-        started_ms: 1,
-        details: Details::default(),
-        tags: Tags::new(),
-        lock: Default::default(),
-        acl: None,
-        made_by: None,
-        checksum: None,
-    };
-    granted.bucket.catalog.create_upload(new).await.unwrap();
+    let put = granted
+        .bucket
+        .catalog
+        .put(object_named(object), Precondition::None);
+    put.await.unwrap();
     drop(guard);
     let refused = deletion.await.unwrap();
     assert!(matches!(refused, Err(VaultError::BucketNotEmpty)));
