@@ -93,7 +93,7 @@ def test_nothing_that_matters_is_on_a_machine(tmp_path, store, first):
 def test_each_takeover_is_recorded(first, second):
     assert export(first, "--act", "engine.take-over") == []
     first.stop()
-    _, [taken] = answered(lambda: takeovers(second))
+    _, [taken] = answered(lambda: takeovers(second), 30)
     assert taken["details"]["gateway"] == f"127.0.0.1:{second.gateway_port}"
     assert int(taken["details"]["head"]) > 1
 
