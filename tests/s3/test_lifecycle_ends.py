@@ -177,7 +177,7 @@ def test_uploads_end_by_rules_and_without_any(fast, quick, ruled):
     assert under_way() == {"b"}
     fast.delete_bucket_lifecycle(Bucket=ruled)
     until(lambda: not under_way(), "the last ends by the setting")
-    acts = [row for row in export(quick) if row["details"].get("bucket") == ruled]
+    acts = [row for row in export(quick) if row.get("details", {}).get("bucket") == ruled]
     ended = [row for row in acts if row["act"] == "upload.end"]
     assert [row["outcome"] for row in ended] == ["begun", "done"]
     assert ended[1]["details"]["count"] == "1" and ended[1]["actor"] == "server"

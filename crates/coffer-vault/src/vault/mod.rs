@@ -321,6 +321,10 @@ impl Vault {
         if row.is_hidden.load(Ordering::SeqCst) {
             return Err(self.inner.system.out_of_use(row));
         }
+        // The keystore of a standby may be newer than what names its buckets.
+        if opened.is_err() && self.inner.standby.is_some() && !keystore.holds_bucket(row.id) {
+            return Err(VaultError::NoSuchBucket);
+        }
         let bucket = opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id))?;
         bucket.note_caller()?;
         Ok(Granted {

@@ -211,6 +211,7 @@ impl EngineGateway {
             Some(log) => log.right.clone(),
             None => self.keeper.right(),
         };
+        let log_was_taken = log.is_some();
         let seat = EngineSeat::new(
             self.how.from.clone(),
             &self.how.identity,
@@ -218,6 +219,9 @@ impl EngineGateway {
             log,
         );
         let options = VaultOptions {
+            // The keystore goes into the log first, and knows of changes that no head has: who was
+            // killed before it had never acknowledged them. What counts is what the log has.
+            accept_rollback: log_was_taken || self.options.accept_rollback,
             engine: Some(seat),
             ..self.options.clone()
         };
