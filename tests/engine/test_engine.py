@@ -9,9 +9,10 @@ import threading
 import time
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
-from harness.auditing import export
+from harness.administration import run
+from harness.auditing import eventually, export
 from harness.content import KIB, MIB, content
 from harness.engines import REPLACED_SECONDS, Gateway, answered, client, url_at
 from harness.sealed_copies import files_in
@@ -114,6 +115,50 @@ def test_clients_trust_all_gateways_by_one_authority(first, second):
     # And it stays the same over starts.
     first.start()
     check(client(second, key, endpoint=first.endpoint), "small")
+
+
+def test_a_keystore_that_is_ahead_of_the_log_keeps_none_from_serving(tmp_path, store, first):
+    """It goes into the log first: here an owner was killed before the head that goes with it."""
+    key, at = first.credentials(), client(store, store.credentials())
+    client(first, key).create_bucket(Bucket=BUCKET)
+    put(client(first, key), "small-1")
+    keystores, heads = in_log(at, "keystores"), in_log(at, "heads")
+    run(first, "level", "create", "later", "--rank", "3")
+    first.kill()
+    for name in sorted(in_log(at, "keystores") - keystores)[1:]:
+        at.delete_object(Bucket="log", Key=name)
+    for name in in_log(at, "heads") - heads:
+        at.delete_object(Bucket="log", Key=name)
+    with Gateway(tmp_path / "two", url_at(store)) as second:
+        s3 = client(second, key)
+        answered(lambda: check(s3, "small-1"), 30)
+        put(s3, "small-2")
+        assert answered(lambda: takeovers(second))
+        assert export(second, "--act", "rollback.accept") == []
+        assert "DAMAGED" not in second.log()
+        assert "later" in run(second, "level", "list")
+
+
+def test_a_store_that_lost_what_was_acknowledged_is_found_out(tmp_path, store, first):
+    key, at = first.credentials(), client(store, store.credentials())
+    client(first, key).create_bucket(Bucket=BUCKET)
+    heads = in_log(at, "heads")
+    run(first, "level", "create", "later", "--rank", "3")
+    keystores = in_log(at, "keystores")
+    # The keystore knows of it once a head has it.
+    eventually(lambda: in_log(at, "keystores") != keystores, 30)
+    first.kill()
+    for name in in_log(at, "heads") - heads:
+        at.delete_object(Bucket="log", Key=name)
+    with Gateway(tmp_path / "two", url_at(store)) as second:
+        assert eventually(lambda: "ROLLBACK" in second.log(), 30)
+        with pytest.raises((BotoCoreError, ClientError)):
+            client(second, key).list_buckets()
+
+
+def in_log(at, kind):
+    listed = at.list_objects_v2(Bucket="log", Prefix=f"engine/{kind}/")
+    return {item["Key"] for item in listed["Contents"]}
 
 
 def test_administration_tells_nothing_that_the_log_does_not_have(store, first):

@@ -102,6 +102,9 @@ impl Inner {
         };
         let (freshness, audit) =
             put_in_order.map_err(|error| damage_told(error, &folder, &system))?;
+        if options.engine.is_some() {
+            freshness.follow_log();
+        }
         if !is_standby && let Err(error) = freshness.begin(&system, &audit) {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }

@@ -67,6 +67,12 @@ impl Catalog {
         self.connections().last_commit()
     }
 
+    /// Whether a commit is under way: one that readers see already may not be in
+    /// [`last_commit`](Self::last_commit). To be asked before that.
+    pub fn is_committing(&self) -> bool {
+        self.connections().is_committing()
+    }
+
     /// Has nothing more read or written: its file was found to be an older one.
     pub fn refuse_older(&self) {
         self.connections()

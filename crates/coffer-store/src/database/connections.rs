@@ -29,6 +29,7 @@ pub(crate) struct Connections {
     is_log_in_doubt: AtomicBool,
     /// The newest commit; 0 where none was made, and as long as nothing is written.
     last_commit: AtomicU64,
+    is_committing: AtomicBool,
     /// Device and inode of the file, where they could be told.
     identity: Option<(u64, u64)>,
     own_files: Arc<OwnFiles>,
@@ -45,6 +46,15 @@ pub(crate) struct Connections {
     held: Mutex<Option<Held>>,
 }
 
+/// A commit that is under way.
+pub(crate) struct Committing<'a>(&'a AtomicBool);
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
 impl Connections {
     /// Of a database whose folder is held, or of one to which nothing is written.
     pub(crate) fn new(
@@ -55,6 +65,7 @@ impl Connections {
     ) -> Self {
         Self {
             last_commit: AtomicU64::new(0),
+            is_committing: AtomicBool::new(false),
             identity: identity(&path),
             own_files: Arc::new(OwnFiles::new(path.clone())),
             tapped: Arc::new(Tapped::new(path.clone())),
@@ -119,6 +130,18 @@ impl Connections {
     /// Whether there is no writer, and nothing may change.
     pub(crate) fn is_still(&self) -> bool {
         self.is_still
+    }
+
+    /// A commit begins, which shows before it is remembered: until what is returned is dropped.
+    pub(crate) fn committing(&self) -> Committing<'_> {
+        self.is_committing.store(true, Ordering::SeqCst);
+        Committing(&self.is_committing)
+    }
+
+    /// Whether a commit is under way: one that shows already may not be in
+    /// [`last_commit`](Self::last_commit).
+    pub(crate) fn is_committing(&self) -> bool {
+        self.is_committing.load(Ordering::SeqCst)
     }
 
     /// Remembers a commit that is durable.

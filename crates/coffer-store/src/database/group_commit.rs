@@ -342,6 +342,7 @@ impl Shared {
             }
             None => session.insert(self.reopen()?),
         };
+        let _shows = self.connections.committing();
         let done = current.transact(|| run_all(current, batch));
         // Also after a failure, for it may stand.
         self.readers.committed();

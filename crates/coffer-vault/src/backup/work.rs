@@ -115,6 +115,7 @@ impl Run {
             inner
                 .freshness
                 .anchor_copy(&folder.join(ANCHOR_FILE), anchor)
+                .map(drop)
         })
         .await
     }

@@ -51,6 +51,7 @@ fn remove_folder(inner: &Inner, id: BucketId) -> Result<()> {
         }
         _ => {}
     }
+    inner.open_buckets.forget_files(id);
     // Or a power cut brings the folder back when nothing tells of it any more.
     let buckets = inner.folder.buckets();
     sync_folder(&buckets).map_err(failed("sync", &buckets))

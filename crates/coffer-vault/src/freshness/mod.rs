@@ -37,8 +37,11 @@ mod compare;
 
 mod accept_rollback;
 
+mod in_log;
+
 pub(crate) use self::commits::Commits;
 pub(crate) use self::compare::{Comparison, known_record};
+pub(crate) use self::in_log::InLog;
 
 /// The anchor's file in the data folder.
 pub(crate) const ANCHOR_FILE: &str = "anchor";
@@ -72,6 +75,10 @@ struct State {
     news: u64,
     /// When the keystore was last written for what is no act.
     keystore_at: Instant,
+    /// Of an engine: no more is held than its log has.
+    in_log: Option<InLog>,
+    /// What is to be held of an act that the log did not have yet.
+    owed: Option<Held>,
     /// The generation that the source holds, as far as this process wrote it, and when.
     outside: Option<(u64, Instant)>,
     /// Whether the source could not be written, and that was told.
@@ -92,10 +99,30 @@ impl Freshness {
                 floor: 0,
                 news: 0,
                 keystore_at: Instant::now(),
+                in_log: None,
+                owed: None,
                 outside: None,
                 is_outside_failing: false,
             }),
         })
+    }
+
+    /// From here on no more is held than the log of an engine has: as it was taken over, for now.
+    pub(crate) fn follow_log(&self) {
+        let mut state = self.state.lock();
+        let held = self.keystore.held();
+        let newest = state.anchor.newest();
+        let recorded = known_record(&self.keystore, newest, None);
+        state.in_log = Some(InLog {
+            system_commits: state.held_system_commits(&held),
+            recorded: recorded.map(|(recorded, _)| recorded),
+            anchor_number: state.anchor.number(),
+        });
+    }
+
+    /// The log of an engine has a head with this.
+    pub(crate) fn log_has(&self, in_log: InLog) {
+        self.state.lock().in_log = Some(in_log);
     }
 
     /// A record that the audit log must hold: the highest of those that are held.
@@ -171,12 +198,20 @@ impl Freshness {
             held_ms: held.held_ms,
             is_outside: held.is_outside,
         };
-        let is_due =
-            occasion != Occasion::Moment || state.keystore_at.elapsed() >= KEYSTORE_HOLDS_EVERY;
+        let wanted = state.bound(wanted, &held, occasion);
+        let is_owed = state.owed.is_some_and(|owed| {
+            owed.system_commits <= wanted.system_commits && owed.audit_record <= wanted.audit_record
+        });
+        let is_due = is_owed
+            || occasion != Occasion::Moment
+            || state.keystore_at.elapsed() >= KEYSTORE_HOLDS_EVERY;
         if wanted != held && is_due {
             let held_ms = now_ms();
             self.keystore.hold(Held { held_ms, ..wanted })?;
             state.keystore_at = Instant::now();
+        }
+        if is_owed {
+            state.owed = None;
         }
         if is_due {
             state.hold_outside(&self.keystore, occasion);
@@ -184,8 +219,8 @@ impl Freshness {
         Ok(())
     }
 
-    /// Writes the anchor of a copy of the data folder, in place of what is there.
-    pub(crate) fn anchor_copy(&self, path: &Path, anchor: Anchor) -> Result<()> {
+    /// Writes the anchor of a copy of the data folder, in place of what is there. Its number.
+    pub(crate) fn anchor_copy(&self, path: &Path, anchor: Anchor) -> Result<u64> {
         if let Err(error) = std::fs::remove_file(path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -193,8 +228,7 @@ impl Freshness {
         }
         // No newer than the one that is here, for both could be in each other's place.
         let above = self.state.lock().anchor.number().saturating_sub(1);
-        AnchorFile::open(path, &self.keystore)?.write(anchor, above)?;
-        Ok(())
+        Ok(AnchorFile::open(path, &self.keystore)?.write(anchor, above)?)
     }
 
     /// How many commits the system database had, as it is held.
@@ -214,6 +248,21 @@ impl Freshness {
 }
 
 impl State {
+    /// What may be held of this now. An act of which that is less is owed.
+    fn bound(&mut self, wanted: Held, held: &Held, occasion: Occasion) -> Held {
+        let Some(in_log) = &self.in_log else {
+            return wanted;
+        };
+        let bound = in_log.bound(wanted, held);
+        let is_act = matches!(occasion, Occasion::Act | Occasion::Bucket);
+        let is_less = bound.system_commits < wanted.system_commits
+            || bound.audit_record < wanted.audit_record;
+        if is_act && is_less {
+            self.owed = Some(wanted);
+        }
+        bound
+    }
+
     /// How many commits the system database had, as keystore and anchor hold it.
     fn held_system_commits(&self, held: &Held) -> u64 {
         let by_anchor = self.anchor.newest();

@@ -250,19 +250,33 @@ impl OpenBuckets {
         self.uploads.forget(id);
         self.quotas.forget(id);
         self.taps.forget(id);
+        self.slots.lock().by_id.remove(&id);
+    }
+
+    /// The folder of a bucket is gone, with the files that a cache knew.
+    pub(crate) fn forget_files(&self, id: BucketId) {
         if let Some(cache) = &self.cache {
             cache.forget_bucket(id);
         }
-        self.slots.lock().by_id.remove(&id);
     }
 
     /// The newest commit of a bucket, if it is open, or just being closed.
     pub(crate) fn last_commit(&self, id: BucketId) -> Option<u64> {
+        self.of_catalog(id, Catalog::last_commit)
+    }
+
+    /// Whether a bucket may hold a commit that shows and is not its newest yet: asked before that
+    /// is.
+    pub(crate) fn is_committing(&self, id: BucketId) -> bool {
+        self.of_catalog(id, Catalog::is_committing).unwrap_or(false)
+    }
+
+    fn of_catalog<T>(&self, id: BucketId, tell: impl FnOnce(&Catalog) -> T) -> Option<T> {
         let slots = self.slots.lock();
         let opened = slots.by_id.get(&id).and_then(|slot| slot.bucket.get());
         let mut closing = slots.closing.iter().filter_map(Weak::upgrade);
         let bucket = opened.cloned().or_else(|| closing.find(|it| it.id == id))?;
-        Some(bucket.catalog.last_commit())
+        Some(tell(&bucket.catalog))
     }
 
     /// How much a bucket holds, and its uploads, as far as that is known without opening it.

@@ -48,6 +48,9 @@ impl Round {
         let Some(state) = writer.head().buckets.get(&row.id.to_string()) else {
             return Ok(false);
         };
+        if inner.open_buckets.is_committing(row.id) {
+            return Ok(false);
+        }
         let open = inner.open_buckets.last_commit(row.id);
         let commits = open.unwrap_or_else(|| inner.freshness.commits.highest_of(row.id));
         Ok(commits == state.commits)
@@ -64,9 +67,11 @@ impl Round {
         let commits = bucket.catalog.commit_count().await?;
         let is_renewed = self.renewed.contains(&row.id);
         if !is_renewed && state.as_ref().is_some_and(|state| state.commits == commits) {
-            // A start before this one put its blobs as well. What the store lost is put again.
-            self.put_missing(writer, bucket).await?;
-            self.met.insert(row.id);
+            if !self.met.contains(&row.id) {
+                // A start before this one put its blobs as well. What the store lost is put again.
+                self.put_missing(writer, bucket).await?;
+                self.met.insert(row.id);
+            }
             return Ok(());
         }
         let tap = inner

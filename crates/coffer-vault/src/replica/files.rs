@@ -15,7 +15,7 @@ use super::round::{FilesPut, Round};
 use crate::blocking::blocking;
 use crate::data_folder::failed;
 use crate::error::Result;
-use crate::freshness::ANCHOR_FILE;
+use crate::freshness::{ANCHOR_FILE, InLog};
 
 /// Where copies of small files are made before they are put; sealed, as all is.
 pub(super) const SCRATCH: &str = "copies.scratch";
@@ -24,7 +24,8 @@ pub(super) const SCRATCH: &str = "copies.scratch";
 pub(super) struct FilesRead {
     system: Option<(u64, PathBuf)>,
     audit: Option<coffer_audit::LogExtent>,
-    anchor: Option<PathBuf>,
+    /// With what the keystore may hold once a head has it.
+    anchor: Option<(PathBuf, InLog)>,
     generation: u64,
 }
 
@@ -57,11 +58,13 @@ impl Round {
                 Some((commits, to))
             };
             let extent = inner.audit.log_or_open()?.extent();
-            let (record, hash) = (extent.last.sequence, extent.last.hash.0);
+            let extent_last = extent.last;
+            let (record, hash) = (extent_last.sequence, extent_last.hash.0);
             let audit = (known.1 != Some(record)).then_some(extent);
             let is_new = system.is_some() || audit.is_some() || are_catalogs_new || is_renewed;
-            let anchor = is_new.then(|| scratch.join(ANCHOR_FILE));
-            if let Some(path) = &anchor {
+            let mut anchored = None;
+            if is_new {
+                let path = scratch.join(ANCHOR_FILE);
                 let anchor = Anchor {
                     system_commits: commits,
                     audit_record: record,
@@ -69,12 +72,17 @@ impl Round {
                     held_ms: now_ms(),
                     commits: catalogs,
                 };
-                inner.freshness.anchor_copy(path, anchor)?;
+                let in_log = InLog {
+                    system_commits: commits,
+                    recorded: (record > 0).then_some(extent_last),
+                    anchor_number: inner.freshness.anchor_copy(&path, anchor)?,
+                };
+                anchored = Some((path, in_log));
             }
             Ok(FilesRead {
                 system,
                 audit,
-                anchor,
+                anchor: anchored,
                 generation,
             })
         })
@@ -98,7 +106,8 @@ impl Round {
                 covers.files = extent.last.sequence;
             }
         }
-        if let Some(path) = &read.anchor {
+        if let Some((path, in_log)) = &read.anchor {
+            self.files.in_log = Some(*in_log);
             let pieces = self.put_whole(writer, path).await?;
             next.files.insert(ANCHOR_FILE.to_owned(), pieces);
             next.keystore_generation = read.generation;

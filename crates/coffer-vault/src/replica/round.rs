@@ -15,6 +15,7 @@ use coffer_seal::BucketId;
 use crate::blocking::blocking;
 use crate::copies::{Carrier, Entry, Findings, Progress, Synchronous};
 use crate::error::{Result, VaultError};
+use crate::freshness::InLog;
 use crate::limits::COPY_NEW_BUCKETS_PASSES;
 use crate::system::BucketRow;
 use crate::vault::Inner;
@@ -43,6 +44,8 @@ pub(super) struct FilesPut {
     pub(super) system_commits: Option<u64>,
     /// The last record of the audit log.
     pub(super) audit_record: Option<u64>,
+    /// What the keystore may hold once a head has them.
+    pub(super) in_log: Option<InLog>,
     /// Whether pieces that the copy has do not count.
     pub(super) are_renewed: bool,
 }
@@ -255,7 +258,7 @@ impl Round {
                 self.forget_files();
                 return Err(error.into());
             }
-            self.note_in_head(writer.head());
+            self.note_in_head(&inner, writer.head());
             self.chains.clear();
             (self.wants_head, self.files.are_renewed) = (false, false);
             self.progress.window(writer.head());

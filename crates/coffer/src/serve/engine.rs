@@ -211,7 +211,6 @@ impl EngineGateway {
             Some(log) => log.right.clone(),
             None => self.keeper.right(),
         };
-        let log_was_taken = log.is_some();
         let seat = EngineSeat::new(
             self.how.from.clone(),
             &self.how.identity,
@@ -219,9 +218,6 @@ impl EngineGateway {
             log,
         );
         let options = VaultOptions {
-            // The keystore goes into the log first, and knows of changes that no head has: who was
-            // killed before it had never acknowledged them. What counts is what the log has.
-            accept_rollback: log_was_taken || self.options.accept_rollback,
             engine: Some(seat),
             ..self.options.clone()
         };

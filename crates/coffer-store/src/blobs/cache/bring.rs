@@ -73,6 +73,7 @@ impl BlobCache {
         let unfinished = Unfinished(self.0.folder.join(UNFINISHED).join(name));
         let (this, path) = (self.clone(), unfinished.0.clone());
         let file = in_thread(move || {
+            this.assure_fits(bytes)?;
             this.make_room(bytes);
             // What is kept free is for what takes data away.
             if free_space::room_bytes_at(&this.0.folder) < bytes {
@@ -93,6 +94,15 @@ impl BlobCache {
             Ok(to)
         })
         .await
+    }
+
+    /// Whether so much has room where all that may go is gone: else nothing is to go for it.
+    fn assure_fits(&self, bytes: u64) -> std::io::Result<()> {
+        let room_bytes = free_space::room_bytes_at(&self.0.folder);
+        let fits = room_bytes >= bytes
+            || room_bytes.saturating_add(self.0.index.lock().idle_bytes()) >= bytes;
+        fits.then_some(())
+            .ok_or_else(|| ErrorKind::StorageFull.into())
     }
 
     /// Writes what comes, and tells how far it is.

@@ -61,6 +61,11 @@ impl<F: Clone + PartialEq> Index<F> {
         self.bytes
     }
 
+    /// How long all are together that may be evicted.
+    pub(super) fn idle_bytes(&self) -> u64 {
+        self.idle.values().sum()
+    }
+
     /// Holds a blob for one more user, if it is known.
     pub(super) fn hold(&mut self, key: Key) -> Known<F> {
         if let Some(bytes) = self.idle.remove(&key) {

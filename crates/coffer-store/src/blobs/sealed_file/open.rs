@@ -106,6 +106,8 @@ impl BlobStore {
                 }
                 Ok(_) => "blob: its file has another length",
                 Err(Errno::NOENT) => "blob: its file is missing",
+                // A disk that can't read it may take it anew.
+                Err(Errno::IO) if known.is_some() => "blob: its file can't be read",
                 Err(error) => return Err(StoreError::io("open a blob", error)),
             };
             if let Some(used) = known.take()
@@ -141,17 +143,23 @@ impl BlobStore {
     pub async fn check_length(&self, id: BlobId, plaintext_bytes: u64) -> Result<()> {
         let path = self.path(id);
         let found = blocking(move || Ok(std::fs::metadata(path))).await?;
+        let is_right = |length_bytes| sealed_bytes(plaintext_bytes) == Some(length_bytes);
+        let key = (self.inner.bucket, id);
         let length_bytes = match (found, &self.inner.cache) {
+            // One that was cut in the cache is there as a whole.
+            (Ok(found), Some(cache)) if !is_right(found.len()) => {
+                cache.length_at_source(key).await?
+            }
             (Ok(found), _) => found.len(),
             (Err(error), Some(cache)) if error.kind() == std::io::ErrorKind::NotFound => {
-                cache.length_at_source((self.inner.bucket, id)).await?
+                cache.length_at_source(key).await?
             }
             (Err(error), _) => {
                 let error = Errno::from_io_error(&error).unwrap_or(Errno::IO);
                 return Err(self.not_opened(id, error));
             }
         };
-        if sealed_bytes(plaintext_bytes) == Some(length_bytes) {
+        if is_right(length_bytes) {
             Ok(())
         } else {
             Err(self.inner.damaged("blob: its file has another length", id))

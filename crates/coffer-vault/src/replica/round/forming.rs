@@ -77,7 +77,9 @@ impl Forming<'_> {
             let Some(known) = self.records.commits_of(row.id) else {
                 return Ok(None);
             };
-            if self.commits_of(row.id) > known
+            // One that readers see already may not be counted yet: its pages are asked for then.
+            let is_committing = self.inner.open_buckets.is_committing(row.id);
+            if (is_committing || self.commits_of(row.id) > known)
                 && !self.add(&mut formed, &row, known, &mut room).await?
             {
                 return Ok(None);
@@ -136,6 +138,9 @@ impl Forming<'_> {
         }
         if !self.put_fresh(&bucket, &tap).await? {
             return Ok(false);
+        }
+        if taken.commit_count <= known && taken.pages.is_empty() {
+            return Ok(true);
         }
         *room -= taken.pages.len();
         let pages = taken.pages.into_iter();

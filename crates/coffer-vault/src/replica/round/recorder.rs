@@ -159,7 +159,10 @@ impl Round {
     }
 
     /// The log has this head.
-    pub(super) fn note_in_head(&self, head: &Head) {
+    pub(super) fn note_in_head(&self, inner: &Inner, head: &Head) {
+        if let (true, Some(in_log)) = (self.recording.is_some(), self.files.in_log) {
+            inner.freshness.log_has(in_log);
+        }
         let (Some(records), Some(system_commits)) = (self.records(), self.files.system_commits)
         else {
             return;
