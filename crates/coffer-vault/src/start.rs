@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, Repair};
 use coffer_label::Clearance;
 use coffer_seal::SubjectId;
-use coffer_store::{CATALOG, CATALOG_FILE, StoreError, commit_count_of};
+use coffer_store::StoreError;
 use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
@@ -24,11 +24,15 @@ use crate::engine::refuse_cache;
 use crate::erase::complete_interrupted;
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
-use crate::freshness::{Commits, Freshness};
+use crate::freshness::Freshness;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::system::{LockTime, System};
 use crate::transfers::Transfers;
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
+
+mod look;
+
+use self::look::look;
 
 /// The name of the subject that the first start makes; it has every role.
 const FIRST_SUBJECT: &str = "first";
@@ -97,14 +101,10 @@ impl Inner {
         let put_in_order = if is_standby {
             open_state(&folder, &keystore, &system)
         } else {
-            let accepts = options.accept_rollback;
-            put_in_order((&folder, &copies), &keystore, &system, copy, accepts)
+            put_in_order((&folder, &copies), &keystore, &system, copy, options)
         };
         let (freshness, audit) =
             put_in_order.map_err(|error| damage_told(error, &folder, &system))?;
-        if options.engine.is_some() {
-            freshness.follow_log();
-        }
         if !is_standby && let Err(error) = freshness.begin(&system, &audit) {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }
@@ -192,9 +192,13 @@ fn put_in_order(
     keystore: &Arc<Keystore>,
     system: &System,
     copy: Option<Rollback>,
-    accepts_rollback: bool,
+    options: &VaultOptions,
 ) -> Result<(Freshness, Audit)> {
+    let accepts_rollback = options.accept_rollback;
     let freshness = Freshness::open(folder, keystore.clone())?;
+    if options.engine.is_some() {
+        freshness.follow_log();
+    }
     let mut found = look(folder, keystore, system, &freshness, accepts_rollback)?;
     if folder.was_copied_live() && !accepts_rollback && !folder.is_cache() {
         refuse_gaps(folder, keystore, system)?;
@@ -300,66 +304,6 @@ fn damage_told(error: VaultError, folder: &Folder, system: &System) -> VaultErro
         },
         other => other,
     }
-}
-
-/// Looks for older copies that were put back, and refuses them unless they are to be accepted; and
-/// refuses a catalog of a newer format, before anything is served or changed.
-fn look(
-    folder: &Folder,
-    keystore: &Keystore,
-    system: &System,
-    freshness: &Freshness,
-    accepts_rollback: bool,
-) -> Result<Vec<Rollback>> {
-    let mut found = freshness.look(folder, system)?;
-    let commits = &freshness.commits;
-    // To accept older copies is to accept all that there are.
-    let time = (!accepts_rollback).then_some(crate::limits::START_LOOK);
-    found.extend(look_at_catalogs(folder, keystore, system, commits, time)?);
-    if found.is_empty() || accepts_rollback {
-        Ok(found)
-    } else {
-        Err(VaultError::RolledBack { found })
-    }
-}
-
-/// Only as many catalogs are looked at as a start has time for: a request that opens one of the
-/// others meets it then.
-fn look_at_catalogs(
-    folder: &Folder,
-    keystore: &Keystore,
-    system: &System,
-    commits: &Commits,
-    time: Option<Duration>,
-) -> Result<Vec<Rollback>> {
-    let (begun, mut found) = (Instant::now(), Vec::new());
-    for row in system.buckets() {
-        if time.is_some_and(|time| begun.elapsed() > time) {
-            break;
-        }
-        let Ok(key) = keystore.bucket_key(row.id) else {
-            continue;
-        };
-        let path = folder.bucket(row.id).join(CATALOG_FILE);
-        let key = key.catalog_key();
-        match CATALOG.open_read_only(&path, &key) {
-            Ok(connection) => {
-                let count = commit_count_of(&connection).ok();
-                drop(connection);
-                let rollback = count.and_then(|count| commits.rollback(row.id, count));
-                // One whose log is damaged ends early. That is told when it is used.
-                let is_damaged =
-                    || matches!(CATALOG.open(&path, &key), Err(StoreError::Damaged { .. }));
-                found.extend(rollback.filter(|_| !is_damaged()));
-            }
-            Err(error @ StoreError::NewerFormat { .. }) => {
-                return Err(VaultError::from(error).of_bucket(row.name.as_str(), row.id));
-            }
-            // What else may be wrong with it is told when it is used: other buckets are served.
-            Err(_) => {}
-        }
-    }
-    Ok(found)
 }
 
 /// Makes the first access key. Its file is written before it counts: a start that is interrupted

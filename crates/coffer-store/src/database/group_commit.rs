@@ -359,9 +359,8 @@ impl Shared {
                     session.abandon();
                 }
                 // At once, so that no one reads what is not durable. Or else the next write tries.
-                let reopened = self.reopen();
                 // Old pages may be in the log, which is emptied in time.
-                *session = reopened.inspect(Session::note_removed).ok();
+                *session = self.reopen().inspect(Session::note_removed).ok();
             }
             Err(StoreError::Full | StoreError::DiskReadOnly | StoreError::OverQuota(_))
                 if current.is_autocommit() => {}

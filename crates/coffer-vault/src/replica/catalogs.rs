@@ -74,11 +74,8 @@ impl Round {
             }
             return Ok(());
         }
-        let tap = inner
-            .open_buckets
-            .taps
-            .of(row.id)
-            .ok_or(VaultError::ShuttingDown)?;
+        let tap = inner.open_buckets.taps.of(row.id);
+        let tap = tap.ok_or(VaultError::ShuttingDown)?;
         let is_walked = self.put_fresh(writer, bucket, &tap, is_renewed).await?;
         let unfinished = self.unfinished.remove(&row.id);
         let mut chain = unfinished.unwrap_or_else(|| self.chains.get(&row.id).cloned().or(state));
