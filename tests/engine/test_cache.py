@@ -198,6 +198,32 @@ def test_what_the_store_lost_cut_or_altered_is_an_error_and_not_kept(made, store
     assert metric(first, "coffer_damage_total") > 0
 
 
+def test_a_bad_disk_of_a_gateway_replaces_no_blob_of_the_store(made, store):
+    first = made("one")
+    s3 = client(first, first.credentials())
+    s3.create_bucket(Bucket=BUCKET)
+    size, blobs = 300 * KIB, Blobs(store)
+    put(s3, "film", size)
+    [name], [path] = blobs.names(), blobs_in(first.data)
+    good = blobs.get(name)
+    altered = good[:-1] + bytes([good[-1] ^ 1])
+
+    def checked():
+        done = coffer("replica", "verify", "engine", "--data", first.data, "--json", text=True)
+        return done.returncode
+
+    blobs.put(name, altered)
+    path.write_bytes(good[:200_000] + bytes([good[200_000] ^ 1]) + good[200_001:])
+    assert checked() != 0
+    until("it is told", lambda: "a blob is not put again" in first.log())
+    assert blobs.get(name) == altered, "one bad blob in place of another"
+    path.write_bytes(good)
+    assert checked() != 0
+    until("it is put again", lambda: blobs.get(name) == good)
+    assert checked() == 0
+    assert read(s3, "film", size) == content(size, "film")
+
+
 def test_a_store_that_is_away_leaves_what_is_cached(made, store):
     first = made("one", "--cache-size", "3MB")
     s3 = client(first, first.credentials(), retries={"max_attempts": 1}, read_timeout=20)

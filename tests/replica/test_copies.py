@@ -26,6 +26,13 @@ from harness.sealed_copies import (
 from harness.server import Server, coffer
 
 
+def until(holds, seconds=30):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
 def test_a_lost_disk_is_restored_from_a_folder(server, tmp_path):
     """With what was there before the copy was made, what came, went and was replaced since; by
     kill -9, and after starts between."""
@@ -263,6 +270,32 @@ def test_blobs_that_are_missing_here_or_there_are_told_or_put_again(server, tmp_
     server.start()
     caught_up(server)
     assert lost.read_bytes() == whole
+    assert verify(server)[-1]["damage_count"] == 0
+
+
+def flipped(body, at):
+    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+
+
+def test_a_bad_disk_here_replaces_nothing_in_a_copy(server, tmp_path):
+    """Neither a blob that is put at once nor one in parts."""
+    copy = tmp_path / "copy"
+    put(server, ["middle-1", "large-2"])
+    replica(server, "add", "far", url_of(copy))
+    caught_up(server)
+    here = {path.read_bytes(): path for path in blobs_in(server.data / "buckets")}
+    there = {path: path.read_bytes() for path in blobs_in(copy / "blobs")}
+    assert set(here) == set(there.values())
+    for path, whole in there.items():
+        path.write_bytes(flipped(whole, len(whole) - 1))
+        here[whole].write_bytes(flipped(whole, 100_000))
+    assert verify(server, expect=None)[-1]["damage_count"] == 2
+    until(lambda: server.log().count("a blob is not put again") == 2)
+    for path, whole in there.items():
+        assert path.read_bytes() == flipped(whole, len(whole) - 1)
+        here[whole].write_bytes(whole)
+    assert verify(server, expect=None)[-1]["damage_count"] == 2
+    until(lambda: all(path.read_bytes() == whole for path, whole in there.items()))
     assert verify(server)[-1]["damage_count"] == 0
 
 

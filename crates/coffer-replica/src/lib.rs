@@ -49,7 +49,7 @@ pub use store::blobs::{BlobPlace, StoredBlob};
 pub use store::lease::{FoundLease, Lease, LeasePlace};
 pub use store::{Copy, CopyRecord, Store};
 pub use sweep::Swept;
-pub use write::{CopyWriter, NewSegment, RecordWriter};
+pub use write::{BlobCheck, BlobPut, CopyWriter, NewSegment, RecordWriter};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure

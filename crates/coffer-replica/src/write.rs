@@ -1,15 +1,12 @@
 //! Writing a copy: one writer at a time, which each start of one proves by an epoch of its own.
 
 use std::io::ErrorKind;
-use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use coffer_durable::now_ms;
-use coffer_seal::{BlobId, BucketId};
+use coffer_seal::BucketId;
 use object_store::path::Path;
-use object_store::{ObjectStoreExt, WriteMultipart};
-use tokio::io::AsyncReadExt;
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
@@ -17,12 +14,13 @@ use crate::find::fold::State;
 use crate::head::record::Record;
 use crate::head::{BucketState, Head, KnownHead, Piece, SegmentRef};
 use crate::limits::{
-    BLOB_PART_BYTES, CHAIN_SEGMENTS_MAX, CHAIN_SPARE_BYTES, HEAD_MAX_BYTES, PIECE_MAX_BYTES,
-    SEGMENT_PAGES_MAX,
+    CHAIN_SEGMENTS_MAX, CHAIN_SPARE_BYTES, HEAD_MAX_BYTES, PIECE_MAX_BYTES, SEGMENT_PAGES_MAX,
 };
 use crate::names::{self, Number, RECORD};
 use crate::segment::{self, Description};
 use crate::store::{Copy, CopyRecord, create, get};
+
+mod blobs;
 
 mod end;
 
@@ -30,6 +28,7 @@ mod records;
 
 mod turns;
 
+pub use self::blobs::{BlobCheck, BlobPut};
 use self::end::{Last, LogEnd, Settled, Term};
 pub use self::records::RecordWriter;
 use self::turns::Turn;
@@ -178,19 +177,6 @@ impl CopyWriter {
         )))
     }
 
-    /// Puts a blob as it lies there. How many bytes it has; none when there is no such file.
-    ///
-    /// # Errors
-    /// Of the store and of the disk.
-    pub async fn put_blob(
-        &self,
-        bucket: BucketId,
-        id: BlobId,
-        file: &FilePath,
-    ) -> Result<Option<u64>> {
-        self.copy.put_blob(bucket, id, file).await
-    }
-
     /// Writes the next head. With it, what `next` says is what the copy holds.
     ///
     /// # Errors
@@ -285,48 +271,6 @@ impl CopyWriter {
     }
 }
 
-impl Copy {
-    /// As [`CopyWriter::put_blob`].
-    ///
-    /// # Errors
-    /// Of the store and of the disk.
-    pub async fn put_blob(
-        &self,
-        bucket: BucketId,
-        id: BlobId,
-        file: &FilePath,
-    ) -> Result<Option<u64>> {
-        let mut file = match tokio::fs::File::open(file).await {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
-        let path = names::blob(bucket, id);
-        let mut part = read_part(&mut file).await?;
-        let mut length_bytes = part.len() as u64;
-        if part.len() < BLOB_PART_BYTES {
-            self.store.put(&path, part.into()).await?;
-            return Ok(Some(length_bytes));
-        }
-        let upload = self.store.put_multipart(&path).await?;
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, BLOB_PART_BYTES);
-        while !part.is_empty() {
-            // No more than one is under way beside the one that is read.
-            upload.wait_for_capacity(1).await?;
-            upload.put(part.into());
-            part = match read_part(&mut file).await {
-                Ok(part) => part,
-                Err(error) => {
-                    upload.abort().await?;
-                    return Err(error);
-                }
-            };
-            length_bytes += part.len() as u64;
-        }
-        upload.finish().await?;
-        Ok(Some(length_bytes))
-    }
-}
-
 fn next_state(
     before: Option<&BucketState>,
     last: SegmentRef,
@@ -342,11 +286,4 @@ fn next_state(
         segment_count: before.map_or(0, |before| before.segment_count) + 1,
         bytes: before.map_or(0, |before| before.bytes) + length_bytes,
     }
-}
-
-async fn read_part(file: &mut tokio::fs::File) -> Result<Vec<u8>> {
-    let mut part = Vec::new();
-    let mut limited = file.take(BLOB_PART_BYTES as u64);
-    limited.read_to_end(&mut part).await?;
-    Ok(part)
 }

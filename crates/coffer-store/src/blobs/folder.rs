@@ -100,6 +100,11 @@ impl BlobStore {
         !self.is_in_flight(id) && !self.inner.pins().is_doomed(&id)
     }
 
+    /// Whether its folder is a cache, of blobs that a store has.
+    pub fn is_cache(&self) -> bool {
+        self.inner.cache.is_some()
+    }
+
     /// A blob of a cache is in the store that it is fetched from: its file may go.
     pub fn is_stored(&self, id: BlobId) {
         if let Some(cache) = &self.inner.cache {

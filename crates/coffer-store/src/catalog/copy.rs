@@ -18,12 +18,13 @@ use rusqlite::params;
 
 use crate::catalog::open::{CATALOG_FILE, Catalog};
 use crate::catalog::tables::columns::{decode_id, decode_u64};
-use crate::catalog::tables::rows::row_limit;
+use crate::catalog::tables::rows::{blob_columns, read_blob, row_limit};
 use crate::database::connections::Connections;
 use crate::database::doubt::{DOUBT_FILE, NEWEST_FILE, keep_in_doubt};
 use crate::database::page_tap::{PageTap, TakenPages};
 use crate::error::{Result, StoreError};
 use crate::limits::{COPY_LOOK, COPY_PIECE_BYTES, WALK_PAGE};
+use crate::record::BlobRef;
 
 impl Catalog {
     /// Copies the catalog into `dir`, a folder that is made when it is absent; what is there of
@@ -100,6 +101,28 @@ impl Catalog {
             while let Some(row) = rows.next()? {
                 let id = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
                 blobs.push((decode_id(id, BlobId)?, decode_u64(row.get(1)?)?));
+            }
+            Ok(blobs)
+        })
+        .await
+    }
+
+    /// Those of these blobs that objects or parts refer to, with what opens them.
+    pub async fn blob_refs(&self, ids: Vec<BlobId>) -> Result<Vec<BlobRef>> {
+        self.long(move |connection| {
+            let mut statement = connection.prepare_cached(concat!(
+                "SELECT ",
+                blob_columns!(),
+                " FROM blob WHERE blob_id = ?1 UNION ALL SELECT ",
+                blob_columns!(),
+                " FROM part WHERE blob_id = ?1"
+            ))?;
+            let mut blobs = Vec::new();
+            for id in ids {
+                let mut rows = statement.query([id.0])?;
+                if let Some(row) = rows.next()? {
+                    blobs.push(read_blob(row, 0)?);
+                }
             }
             Ok(blobs)
         })

@@ -112,8 +112,8 @@ impl Catalog {
         self.point(|connection| contains_blob(connection, id)).await
     }
 
-    /// Those of `ids` that nothing refers to.
-    pub(crate) async fn without_blob(&self, ids: Vec<BlobId>) -> Result<Vec<BlobId>> {
+    /// Those of `ids` that nothing refers to, all asked for at once: a page of a walk at most.
+    pub async fn without_blob(&self, ids: Vec<BlobId>) -> Result<Vec<BlobId>> {
         self.long(move |connection| {
             let mut orphans = Vec::new();
             for id in ids {

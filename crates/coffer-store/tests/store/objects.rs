@@ -144,6 +144,11 @@ async fn replacing_frees_exactly_what_was_there() {
     assert_eq!(put(inline("a", b"another")).await, []);
     assert_eq!(put(in_blob("a", first.clone())).await, []);
     assert!(bucket.catalog.contains_blob(&first.id).await.unwrap());
+    let ids = vec![second.id, first.id];
+    let refs = bucket.catalog.blob_refs(ids.clone()).await.unwrap();
+    assert_eq!(refs, [first.clone()]);
+    let left = bucket.catalog.without_blob(ids).await.unwrap();
+    assert_eq!(left, [second.id]);
     assert_eq!(put(in_blob("a", second.clone())).await, [first.id]);
     assert!(!bucket.catalog.contains_blob(&first.id).await.unwrap());
     let (head, content) = read(&bucket.catalog, "a").await.unwrap().unwrap();

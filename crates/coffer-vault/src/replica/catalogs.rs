@@ -174,7 +174,12 @@ impl Round {
                     missing.push(id);
                 }
             }
-            missing_count += self.put_blobs(writer, bucket, &missing).await?;
+            // All that a cache holds without a store having it was put before: these were lost.
+            missing_count += if bucket.blobs.is_cache() {
+                self.put_again(writer, bucket, &missing).await?
+            } else {
+                self.put_blobs(writer, bucket, &missing).await?
+            };
         }
         if missing_count > 0 {
             self.missing.insert(bucket.id, missing_count);

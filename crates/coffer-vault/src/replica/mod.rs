@@ -24,6 +24,8 @@ use crate::copies::{
 use crate::error::{CopyError, Result, VaultError};
 use crate::vault::Vault;
 
+mod blobs;
+
 mod round;
 
 mod catalogs;
@@ -39,8 +41,6 @@ mod carried;
 mod add;
 
 mod task;
-
-mod blobs;
 
 mod check;
 
