@@ -4,7 +4,9 @@ of the gateway that wrote it."""
 import time
 
 import pytest
+from botocore.exceptions import ClientError
 
+from harness import policies
 from harness.engines import Gateway, answered, client, url_at
 from harness.raw import metric
 from harness.sealed_copies import made, restore
@@ -12,6 +14,8 @@ from harness.server import coffer
 
 BUCKET = "notes"
 RECORD = b"cofferRE"
+#: So many records may be in no head.
+RECORDS_BOUND = 1024
 
 
 @pytest.fixture
@@ -133,3 +137,26 @@ def test_a_log_with_records_is_verified(store, first):
     time.sleep(12)
     done = verify()
     assert done.returncode != 0 and f"head {before} of the copy does not open" in done.stdout
+
+
+def test_records_that_no_head_has_are_bounded(store, first):
+    """Where none can be put together, writes wait for it, and then are in doubt; none is lost."""
+    s3 = client(first, first.credentials(), retries={"max_attempts": 1}, read_timeout=40)
+    settled(store, s3)
+    at = client(store, store.credentials())
+    segments = policies.arn("log", "engine/buckets/*")
+    policies.put(at, "log", policies.statement("Deny", "*", ["s3:PutObject"], segments))
+    done = 0
+    with pytest.raises(ClientError) as in_doubt:
+        while done <= RECORDS_BOUND:
+            s3.put_object(Bucket=BUCKET, Key=f"note-{done}", Body=b"x" * 100)
+            done += 1
+    assert in_doubt.value.response["ResponseMetadata"]["HTTPStatusCode"] == 503
+    found = entries(store)
+    head = max(number for number, is_record in found.items() if not is_record)
+    assert RECORDS_BOUND // 2 < max(found) - head <= RECORDS_BOUND
+    at.delete_bucket_policy(Bucket="log")
+    answered(lambda: s3.put_object(Bucket=BUCKET, Key="later", Body=b"x"), 60)
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
+    names = {item["Key"] for page in pages for item in page["Contents"]}
+    assert {f"note-{number}" for number in range(done)} | {"later"} <= names

@@ -115,6 +115,10 @@ pub const ENGINE_RECORDS_MAX: u64 = 256;
 /// See [`ENGINE_RECORDS_MAX`].
 pub const ENGINE_RECORDS_MAX_BYTES: u64 = 32 * 1_024 * 1_024;
 
+/// Where so many times as many records, or bytes of them, are in no head, none is added: what waits
+/// is answered by the head.
+pub const ENGINE_RECORDS_BOUND: u64 = 4;
+
 /// A record waits a quarter of the time that the one before it took, and this long at most, for as
 /// many as waited for that one.
 pub const ENGINE_GATHERS_MAX: Duration = Duration::from_millis(8);

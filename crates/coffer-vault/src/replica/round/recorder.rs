@@ -54,7 +54,7 @@ struct Recorder {
 enum Step {
     /// The log has all.
     Done,
-    /// Only a head can say it.
+    /// Only a head can say it, or has to come first.
     WantsHead,
 }
 
@@ -225,6 +225,9 @@ impl Recorder {
         let covers = self.synchronous.asked();
         let waiting = self.synchronous.waiting();
         let inner = self.inner.upgrade().ok_or(VaultError::ShuttingDown)?;
+        if self.records.are_full() {
+            return Ok(Step::WantsHead);
+        }
         let forming = Forming {
             inner: &inner,
             records: &self.records,
@@ -245,10 +248,11 @@ impl Recorder {
             let record = formed.record.clone();
             inner.gate.check_right()?;
             let put = Instant::now();
-            let (_, length_bytes) = self.writer.append(record).await?;
+            let (known, length_bytes) = self.writer.append(record).await?;
             formed.arrived();
             let files = formed.record.files.as_ref();
-            self.records.written(formed.commits(), files, length_bytes);
+            let written = (known.number, length_bytes);
+            self.records.written(written, formed.commits(), files);
             self.progress.put(length_bytes);
             (self.waited, self.took) = (waiting, put.elapsed());
         }

@@ -5,7 +5,7 @@
 //! keeps both right is that all that is noted here only rises: how many commits of each catalog,
 //! and how much of each file, the log has. A record begins there, or before.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -17,7 +17,9 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Result, VaultError};
-use crate::limits::{ENGINE_HEADS_EVERY, ENGINE_RECORDS_MAX, ENGINE_RECORDS_MAX_BYTES};
+use crate::limits::{
+    ENGINE_HEADS_EVERY, ENGINE_RECORDS_BOUND, ENGINE_RECORDS_MAX, ENGINE_RECORDS_MAX_BYTES,
+};
 
 /// What of the server the newest head has, that no record can add to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ struct State {
     /// Since the newest head.
     record_count: u64,
     record_bytes: u64,
+    /// The records that no head has in it for sure, in their order: their numbers and lengths.
+    uncovered: VecDeque<(u64, u64)>,
     head_at: Option<Instant>,
 }
 
@@ -144,15 +148,26 @@ impl Records {
         }
         state.in_head = Some(in_head);
         (state.record_count, state.record_bytes) = (0, 0);
+        let covered = head.covers.map_or(0, |covers| covers.number);
+        state.uncovered.retain(|(number, _)| *number > covered);
         state.head_at = Some(Instant::now());
     }
 
-    /// A record was written.
+    /// Whether so much is in no head that one has to come before the next record: who follows, and
+    /// who takes over, reads all of it.
+    pub(super) fn are_full(&self) -> bool {
+        let state = self.state.lock();
+        let bytes: u64 = state.uncovered.iter().map(|(_, bytes)| bytes).sum();
+        state.uncovered.len() as u64 >= ENGINE_RECORDS_BOUND * ENGINE_RECORDS_MAX
+            || bytes >= ENGINE_RECORDS_BOUND * ENGINE_RECORDS_MAX_BYTES
+    }
+
+    /// A record was written, with this number, and so long.
     pub(super) fn written(
         &self,
+        (number, length_bytes): (u64, u64),
         commits: impl Iterator<Item = (BucketId, u64)>,
         files: Option<&RecordedFiles>,
-        length_bytes: u64,
     ) {
         let mut state = self.state.lock();
         for (id, commits) in commits {
@@ -170,6 +185,7 @@ impl Records {
         }
         state.record_count += 1;
         state.record_bytes += length_bytes;
+        state.uncovered.push_back((number, length_bytes));
         let is_much = state.record_count >= ENGINE_RECORDS_MAX
             || state.record_bytes >= ENGINE_RECORDS_MAX_BYTES;
         drop(state);
@@ -221,5 +237,71 @@ impl Records {
     /// What ended the records, if anything did.
     pub(super) fn check(&self) -> Result<()> {
         self.failure.lock().take().map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coffer_replica::Covers;
+
+    use super::*;
+
+    fn write(records: &Records, number: u64, length_bytes: u64) {
+        records.written((number, length_bytes), std::iter::empty(), None);
+    }
+
+    fn head(records: &Records, number: u64) {
+        let head = Head {
+            covers: Some(Covers { number, files: 0 }),
+            ..Head::default()
+        };
+        let in_head = InHead {
+            system_commits: 1,
+            keystore_generation: 1,
+        };
+        records.head_written(&head, in_head);
+    }
+
+    #[test]
+    fn records_that_no_head_has_are_bounded_by_their_number_and_their_length() {
+        let records = Records::default();
+        head(&records, 0);
+        let most = ENGINE_RECORDS_BOUND * ENGINE_RECORDS_MAX;
+        for number in 1..=most {
+            assert!(!records.are_full(), "{number}");
+            write(&records, number, 1);
+        }
+        assert!(records.are_full());
+        // A head that has none of them in it does not help; one that has the first does.
+        head(&records, 0);
+        assert!(records.are_full());
+        head(&records, 1);
+        assert!(!records.are_full());
+        write(&records, most + 2, 1);
+        assert!(records.are_full());
+        head(&records, most + 2);
+        write(
+            &records,
+            most + 4,
+            ENGINE_RECORDS_BOUND * ENGINE_RECORDS_MAX_BYTES,
+        );
+        assert!(records.are_full());
+        head(&records, most + 4);
+        assert!(!records.are_full());
+    }
+
+    #[test]
+    fn a_head_is_asked_for_long_before_that() {
+        let records = Records::default();
+        head(&records, 0);
+        assert!(!records.is_head_due());
+        for number in 1..=ENGINE_RECORDS_MAX {
+            assert!(!records.is_head_due(), "{number}");
+            write(&records, number, 1);
+        }
+        assert!(records.is_head_due() && !records.are_full());
+        head(&records, 0);
+        write(&records, ENGINE_RECORDS_MAX + 1, ENGINE_RECORDS_MAX_BYTES);
+        assert!(records.is_head_due() && !records.are_full());
     }
 }
