@@ -1,7 +1,9 @@
 """Commits of an engine are records between heads: what was acknowledged is in one, whatever becomes
 of the gateway that wrote it."""
 
+import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore.exceptions import ClientError
@@ -46,6 +48,14 @@ def settled(store, s3):
 
 def requests(store):
     return metric(store, "coffer_s3_requests_total")
+
+
+def refusing(store, names):
+    """The store, which takes no objects of such names until its policy is removed."""
+    at = client(store, store.credentials())
+    where = policies.arn("log", names)
+    policies.put(at, "log", policies.statement("Deny", "*", ["s3:PutObject"], where))
+    return at
 
 
 def read(s3, key):
@@ -141,11 +151,9 @@ def test_a_log_with_records_is_verified(store, first):
 
 def test_records_that_no_head_has_are_bounded(store, first):
     """Where none can be put together, writes wait for it, and then are in doubt; none is lost."""
-    s3 = client(first, first.credentials(), retries={"max_attempts": 1}, read_timeout=40)
+    s3 = client(first, first.credentials())
     settled(store, s3)
-    at = client(store, store.credentials())
-    segments = policies.arn("log", "engine/buckets/*")
-    policies.put(at, "log", policies.statement("Deny", "*", ["s3:PutObject"], segments))
+    at = refusing(store, "engine/buckets/*")
     done = 0
     with pytest.raises(ClientError) as in_doubt:
         while done <= RECORDS_BOUND:
@@ -160,3 +168,30 @@ def test_records_that_no_head_has_are_bounded(store, first):
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
     names = {item["Key"] for page in pages for item in page["Contents"]}
     assert {f"note-{number}" for number in range(done)} | {"later"} <= names
+
+
+def test_more_than_a_record_holds_is_in_a_head_and_records_go_on_behind_it(store, first):
+    key, body = first.credentials(), b"x" * 16_000
+    settled(store, client(first, key))
+    # While neither can be written, more pages change than a record may have.
+    at = refusing(store, "engine/heads/*")
+    hasty = client(first, key, read_timeout=2)
+
+    def put(number):
+        with contextlib.suppress(Exception):
+            hasty.put_object(Bucket=BUCKET, Key=f"many-{number}", Body=body)
+
+    with ThreadPoolExecutor(64) as pool:
+        list(pool.map(put, range(320)))
+    at.delete_bucket_policy(Bucket="log")
+    s3 = client(first, key)
+    answered(lambda: s3.put_object(Bucket=BUCKET, Key="after", Body=b"x"), 60)
+    before = max(entries(store))
+    for number in range(40):
+        s3.put_object(Bucket=BUCKET, Key=f"one-{number}", Body=b"x")
+    later = [is_record for number, is_record in entries(store).items() if number > before]
+    assert later.count(True) >= 20, later
+    many = s3.list_objects_v2(Bucket=BUCKET, Prefix="many-")["Contents"]
+    assert len(many) > 1024 // 4, "more pages than a record holds"
+    for item in many:
+        assert read(s3, item["Key"]) == body

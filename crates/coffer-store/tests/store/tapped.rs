@@ -114,3 +114,43 @@ async fn where_changes_may_have_been_missed_all_pages_are_taken() {
     assert!(is_base);
     assert!(has(&copy, &bucket, "b").await);
 }
+
+#[tokio::test]
+async fn one_who_follows_behind_takes_what_was_changed_since_the_other_took_all() {
+    let bucket = Bucket::new().await;
+    let catalog = &bucket.catalog;
+    put(catalog, "before", &[1; 3_000]).await;
+    let tap = Arc::new(PageTap::default());
+    tap.follow(1);
+    tap.follow_behind(2, 1);
+    catalog.tap_by(tap.clone()).await.unwrap();
+    // Nothing, as long as the other has not all.
+    assert!(catalog.take_pages(2, 1_000).await.unwrap().is_none());
+    let mut copy = Vec::new();
+    take(catalog, &tap, &mut copy).await;
+    let reached = catalog.commit_count().await.unwrap();
+    put(catalog, "one", b"1").await;
+    let taken = catalog.take_pages(2, 1_000).await.unwrap().unwrap();
+    assert_eq!(
+        (taken.since, taken.commit_count),
+        (Some(reached), reached + 1)
+    );
+    assert!(taken.is_last && !taken.is_base && !taken.pages.is_empty());
+    // What did not arrive is taken again, with what came since, from where it began.
+    tap.give_back(2);
+    put(catalog, "two", b"2").await;
+    let again = catalog.take_pages(2, 1_000).await.unwrap().unwrap();
+    assert_eq!(
+        (again.since, again.commit_count),
+        (Some(reached), reached + 2)
+    );
+    tap.arrived(2);
+    // The other still has all of it to take; and what it takes changes nothing here.
+    let (count, is_base) = take(catalog, &tap, &mut copy).await;
+    assert!(count >= again.pages.len() && !is_base);
+    put(catalog, "three", b"3").await;
+    let next = catalog.take_pages(2, 1_000).await.unwrap().unwrap();
+    assert_eq!(next.since, Some(reached + 2));
+    tap.start_over(2);
+    assert!(catalog.take_pages(2, 1_000).await.unwrap().is_none());
+}

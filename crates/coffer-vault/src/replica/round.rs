@@ -32,10 +32,12 @@ mod forming;
 
 mod recorder;
 
+mod covers;
+
 pub(super) use self::recorder::records_cursor;
 
+use self::covers::Recorded;
 use self::recorder::Recording;
-use self::records::Records;
 
 /// What of small files was put since the start.
 #[derive(Default)]
@@ -211,8 +213,7 @@ impl Round {
     pub(super) async fn run(&mut self, writer: &mut CopyWriter, began_ms: i64) -> Result<bool> {
         let inner = self.inner()?;
         // Whatever was recorded by now is in what is read from here on.
-        let recorded = writer.known().number;
-        let came_to = self.records().map(Records::commits).unwrap_or_default();
+        let recorded = Recorded::now(writer.known().number, self.records());
         self.renew(writer).await?;
         // Before what it holds is read: so system.db is never older than it says.
         let keystore = self.carry().await?;
@@ -221,15 +222,18 @@ impl Round {
         let changing = inner.changing_buckets.lock().await;
         let rows = inner.system.buckets();
         for row in &rows {
-            if !self.is_known(writer, row) || self.is_behind(writer, row, &came_to) {
+            let commits = self.commits_of(writer, row);
+            if !self.is_known(writer, row) || recorded.has_more(row.id, commits) {
                 self.put_bucket(writer, row).await?;
             }
         }
         let mut next = writer.head().clone();
         next.keystore = keystore;
-        // One that was out of use meanwhile, and could not be read: its records count on.
-        if !rows.iter().any(|row| self.is_behind(writer, row, &came_to)) {
-            self.cover(&mut next, recorded);
+        let has = rows
+            .iter()
+            .map(|row| (row.id, self.commits_of(writer, row)));
+        if let Some(number) = recorded.covered_by(has) {
+            self.cover(&mut next, number);
         }
         for (id, chain) in &self.chains {
             next.buckets.insert(id.to_string(), chain.clone());
@@ -310,19 +314,11 @@ impl Round {
         !(is_whole && is_same && head.keystore == next.keystore)
     }
 
-    /// Whether what the next head has of a catalog is less than records came to.
-    fn is_behind(
-        &self,
-        writer: &CopyWriter,
-        row: &BucketRow,
-        came_to: &HashMap<BucketId, u64>,
-    ) -> bool {
+    /// How many commits of a catalog the next head has.
+    fn commits_of(&self, writer: &CopyWriter, row: &BucketRow) -> u64 {
         let of_head = || writer.head().buckets.get(&row.id.to_string());
         let state = self.chains.get(&row.id).or_else(of_head);
-        let commits = state.map_or(0, |state| state.commits);
-        came_to
-            .get(&row.id)
-            .is_some_and(|came_to| commits < *came_to)
+        state.map_or(0, |state| state.commits)
     }
 
     fn is_known(&self, writer: &CopyWriter, row: &BucketRow) -> bool {

@@ -95,3 +95,47 @@ pub(in crate::replica) fn read_range(
         Err(failed("read", path)(io::ErrorKind::UnexpectedEof.into()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn blobs_of_which_the_putting_is_cut_off_are_taken_again() {
+        let (tap, cursor) = (BlobTap::default(), 1);
+        tap.follow(cursor);
+        TakenBlobs::of(&tap, cursor).arrived();
+        let noted = Fresh {
+            ids: vec![BlobId([1; 16]), BlobId([2; 16])],
+            is_incomplete: false,
+        };
+        tap.give_back(cursor, noted);
+        // A stop drops what puts them where it waits.
+        let puts = async {
+            let taken = TakenBlobs::of(&tap, cursor);
+            assert_eq!((taken.fresh().ids.len(), tap.count(cursor)), (2, 0));
+            std::future::pending::<()>().await;
+            taken.arrived();
+        };
+        assert!(timeout(Duration::from_millis(1), puts).await.is_err());
+        assert_eq!(tap.count(cursor), 2);
+        // That not all are known is given back as well.
+        tap.give_back(
+            cursor,
+            Fresh {
+                ids: Vec::new(),
+                is_incomplete: true,
+            },
+        );
+        drop(TakenBlobs::of(&tap, cursor));
+        let taken = TakenBlobs::of(&tap, cursor);
+        assert!(taken.fresh().is_incomplete && taken.fresh().ids.len() == 2);
+        taken.arrived();
+        let left = tap.take(cursor);
+        assert!(left.ids.is_empty() && !left.is_incomplete);
+    }
+}
