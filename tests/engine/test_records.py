@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from botocore.exceptions import ClientError
 
-from harness import policies
+from harness import lifecycle, policies
+from harness.auditing import export
 from harness.engines import Gateway, answered, client, url_at
 from harness.raw import metric
 from harness.sealed_copies import made, restore
@@ -195,3 +196,29 @@ def test_more_than_a_record_holds_is_in_a_head_and_records_go_on_behind_it(store
     assert len(many) > 1024 // 4, "more pages than a record holds"
     for item in many:
         assert read(s3, item["Key"]) == body
+
+
+def test_what_lifecycle_rules_end_counts_once_the_log_has_it(tmp_path, store):
+    day_seconds = 5
+    config = f"lifecycle-day-seconds = {day_seconds}\n"
+    with Gateway(tmp_path / "one", url_at(store), config=config) as first:
+        s3 = client(first, first.credentials())
+        settled(store, s3)
+        lifecycle.put(s3, BUCKET, *(f"old-{number}" for number in range(20)))
+        rule = lifecycle.rule("days", {"Prefix": "old-"}, Expiration={"Days": 1})
+        lifecycle.set_rules(s3, BUCKET, rule)
+        at = refusing(store, "engine/heads/*")
+        # Two of its midnights, and some more: it is over here.
+        time.sleep(2.5 * day_seconds)
+        assert metric(first, "coffer_lifecycle_removed_total") == 0
+        at.delete_bucket_policy(Bucket="log")
+
+        def counted():
+            assert metric(first, "coffer_lifecycle_removed_total") == 20
+            records = export(first, "--act", "lifecycle.run")
+            [done] = [record for record in records if record["outcome"] == "done"]
+            return done["details"]
+
+        _, details = answered(counted, 30)
+        assert details["removed"] == "20"
+        assert "Contents" not in s3.list_objects_v2(Bucket=BUCKET, Prefix="old-")

@@ -20,13 +20,13 @@ def url_at(store, prefix="engine"):
 class Gateway(Server):
     """One gateway, with a cache of its own."""
 
-    def __init__(self, folder, url, *arguments):
+    def __init__(self, folder, url, *arguments, config=""):
         identity = made(folder) / "identity"
         identity.write_text(f"{IDENTITY}\n")
         self.gateway_port = free_port()
         engine = ["--engine", url, "--identity", str(identity)]
         engine += ["--gateway-listen", f"127.0.0.1:{self.gateway_port}"]
-        super().__init__(folder, arguments=[*engine, *arguments])
+        super().__init__(folder, config=config, arguments=[*engine, *arguments])
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use super::unacknowledged::{Unacknowledged, UnderWay};
-use crate::error::{CopyError, Result};
+use crate::error::{CopyError, Result, VaultError};
 
 /// How a copy stands that acknowledgements wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,6 +221,26 @@ impl WaitedFor {
         acknowledged
     }
 
+    /// After a change of the server's own, begun by [`WaitedFor::begin_change`]: in an engine it is
+    /// done once a head has it, as one that a client asked for. Elsewhere none waits.
+    ///
+    /// # Errors
+    /// Of the change; as [`WaitedFor::acknowledge`].
+    pub(crate) async fn settle_own<T, E: Into<VaultError>>(
+        &self,
+        under_way: Option<UnderWay>,
+        changed: std::result::Result<T, E>,
+    ) -> Result<T> {
+        let changed: Result<T> = changed.map_err(Into::into);
+        let Some(under_way) = under_way else {
+            return changed;
+        };
+        // Of what failed some may show.
+        let changed = changed.inspect_err(|_| under_way.is_in_doubt())?;
+        self.acknowledge_change(Some(&under_way)).await?;
+        Ok(changed)
+    }
+
     /// After a read, before it is answered: waits until a head has what it may have seen.
     ///
     /// # Errors
@@ -270,7 +290,7 @@ impl WaitedFor {
 #[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 mod tests {
     use super::*;
-    use crate::error::{BackupError, VaultError};
+    use crate::error::BackupError;
 
     fn waited_for(wait: Duration) -> (Arc<WaitedFor>, Arc<Synchronous>) {
         let all = Arc::<WaitedFor>::default();
@@ -335,5 +355,44 @@ mod tests {
         all.remove(&copy);
         all.assure_reachable().unwrap();
         all.acknowledge().await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_server_ends_by_itself_is_done_once_the_log_of_an_engine_has_it() {
+        let (all, copy) = waited_for(Duration::from_secs(2));
+        let end = || {
+            let all = all.clone();
+            let under_way = all.begin_change();
+            tokio::spawn(async move { all.settle_own(under_way, Ok::<_, VaultError>(7)).await })
+        };
+        assert_eq!(end().await.unwrap().unwrap(), 7, "no engine");
+        assert_eq!(copy.asked(), 0);
+        all.hold_readers();
+        let ending = end();
+        copy.one_waits().await;
+        tokio::task::yield_now().await;
+        assert!(!ending.is_finished());
+        assert!(all.unacknowledged.seen().is_some(), "readers wait as well");
+        copy.reach(copy.asked());
+        assert_eq!(ending.await.unwrap().unwrap(), 7);
+        assert!(all.unacknowledged.seen().is_none());
+        // What the log does not take in time is in doubt.
+        let late = told(end().await.unwrap().unwrap_err());
+        assert!(matches!(late, CopyError::NotYet { .. }), "{late}");
+        assert!(all.unacknowledged.seen().is_some());
+        let reads = tokio::spawn({
+            let all = all.clone();
+            async move { all.settle_read().await }
+        });
+        copy.one_waits().await;
+        tokio::task::yield_now().await;
+        copy.reach(copy.asked());
+        reads.await.unwrap().unwrap();
+        assert!(all.unacknowledged.seen().is_none());
+        // So is what failed half-way; it has the answer that it had.
+        let under_way = all.begin_change();
+        let failed = all.settle_own(under_way, Err::<u8, _>(VaultError::InDoubt));
+        assert!(matches!(failed.await, Err(VaultError::InDoubt)));
+        assert!(all.unacknowledged.seen().is_some());
     }
 }

@@ -111,7 +111,10 @@ impl Vault {
         let (act, server) = (Act::EndUploads, &SERVER);
         self.record(act, server, Outcome::Begun, &[facts.clone()])
             .await?;
-        let ended = self.end_in(&bucket, before_ms).await?;
+        let waited_for = &self.inner.copies.waited_for;
+        let under_way = waited_for.begin_change();
+        let ended = self.end_in(&bucket, before_ms).await;
+        let ended = waited_for.settle_own(under_way, ended).await?;
         add(&self.inner.tally.lifecycle_upload_count, ended.count);
         facts.insert("count", ended.count.to_string());
         facts.insert("bytes", ended.bytes.to_string());

@@ -2,7 +2,7 @@
 //! transaction that looks again at all that it ends. Between them others have their turn.
 //!
 //! What a rule did is recorded: that it begins, before its first batch; and how much it was, in the
-//! end. Where locks and quotas keep all that is due, that is recorded when it changes. No batch is
+//! end, of which in an engine the log has all. Where locks and quotas keep all that is due, that is recorded when it changes. No batch is
 //! committed once other rules were set, or none.
 
 use std::collections::BTreeMap;
@@ -223,12 +223,15 @@ impl<'a> Run<'a> {
             guard = self.bucket.commit_alone().await?;
         }
         let lock_now_ms = self.vault.lock_now_ms();
+        let vault = self.vault;
+        let waited_for = &vault.inner.copies.waited_for;
+        let under_way = waited_for.begin_change();
         let retired = self.bucket.catalog.retire(versions, now_ms(), lock_now_ms);
         let retirement = retired.await;
         drop((guard, step));
         let is_allowed = !matches!(retirement, Err(StoreError::OverQuota(_)));
         if is_allowed {
-            let retirement = retirement?;
+            let retirement = waited_for.settle_own(under_way, retirement).await?;
             let count = retirement.ends.len();
             for ((rule, version), end) in due.drain(..count).zip(retirement.ends) {
                 self.count(&rule, &version, end);
@@ -312,13 +315,18 @@ impl<'a> Run<'a> {
         self.check_rules()?;
         let changing = inner.open_buckets.uploads.change(self.bucket.id);
         let guard = self.bucket.commit_guard().await?;
+        let under_way = inner.copies.waited_for.begin_change();
         let aborted = match self.bucket.catalog.abort_upload(&id).await {
             // Completed or aborted meanwhile.
             Err(StoreError::NoSuchUpload) => return Ok(()),
-            aborted => aborted?,
+            aborted => aborted,
         };
-        changing.ended(aborted.made_by.as_deref());
+        if let Ok(aborted) = &aborted {
+            changing.ended(aborted.made_by.as_deref());
+        }
         drop((guard, changing, step));
+        let waited_for = &inner.copies.waited_for;
+        let aborted = waited_for.settle_own(under_way, aborted).await?;
         add(&inner.tally.lifecycle_upload_count, 1);
         self.of_rule(rule).uploads += 1;
         self.bucket.blobs.remove(aborted.freed).await;
