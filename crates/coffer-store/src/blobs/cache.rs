@@ -85,6 +85,8 @@ pub struct CacheStatus {
 pub(crate) struct Use {
     cache: BlobCache,
     key: Key,
+    /// Of which of the files that it had.
+    which: u64,
     /// What brings it, if it is not there yet.
     pub(crate) coming: Option<Arc<Coming>>,
     /// Whether no store has it.
@@ -165,7 +167,10 @@ impl BlobCache {
 
     /// Holds a blob that is there, or is on its way.
     pub(crate) fn hold(&self, key: Key) -> Option<Use> {
-        let known = self.0.index.lock().hold(key);
+        let mut index = self.0.index.lock();
+        let known = index.hold(key);
+        let which = index.which(key);
+        drop(index);
         let (coming, is_only_here) = match known {
             Known::Nothing => return None,
             Known::There { is_only_here } => (None, is_only_here),
@@ -177,30 +182,36 @@ impl BlobCache {
             &self.0.hits
         };
         counted.fetch_add(1, Ordering::Relaxed);
-        Some(self.used(key, coming, is_only_here))
+        Some(self.used((key, which), coming, is_only_here))
     }
 
     /// Holds a blob whose file was found, which was not known.
     pub(crate) fn adopt(&self, key: Key, bytes: u64) -> Use {
-        self.0.index.lock().adopt(key, bytes);
+        let mut index = self.0.index.lock();
+        index.adopt(key, bytes);
+        let which = index.which(key);
+        drop(index);
         self.0.hits.fetch_add(1, Ordering::Relaxed);
-        self.used(key, None, false)
+        self.used((key, which), None, false)
     }
 
     /// Has a blob fetched that is not there, of so many bytes; or holds it, if another has begun.
     pub(crate) fn fetch(&self, key: Key, bytes: u64) -> Use {
         let mut index = self.0.index.lock();
         self.0.misses.fetch_add(1, Ordering::Relaxed);
-        match index.hold(key) {
-            Known::Coming(coming) => return self.used(key, Some(coming), false),
-            Known::There { is_only_here } => return self.used(key, None, is_only_here),
+        let known = index.hold(key);
+        let held = (key, index.which(key));
+        match known {
+            Known::Coming(coming) => return self.used(held, Some(coming), false),
+            Known::There { is_only_here } => return self.used(held, None, is_only_here),
             Known::Nothing => {}
         }
         let coming = Arc::new(Coming::new(key));
-        index.begin(key, bytes, coming.clone());
+        index.begin(key, coming.clone());
+        let held = (key, index.which(key));
         drop(index);
         tokio::spawn(self.clone().bring(key, bytes, coming.clone()));
-        self.used(key, Some(coming), false)
+        self.used(held, Some(coming), false)
     }
 
     /// How long a blob is at its source.
@@ -265,10 +276,16 @@ impl BlobCache {
         true
     }
 
-    fn used(&self, key: Key, coming: Option<Arc<Coming>>, is_only_here: bool) -> Use {
+    fn used(
+        &self,
+        (key, which): (Key, u64),
+        coming: Option<Arc<Coming>>,
+        is_only_here: bool,
+    ) -> Use {
         Use {
             cache: self.clone(),
             key,
+            which,
             coming,
             is_only_here,
         }
@@ -304,16 +321,18 @@ impl Use {
             return false;
         }
         let (bucket, id) = self.key;
-        // First: what still comes is not kept then.
-        self.cache.forget(self.key);
-        let _ = fs::remove_file(path_of(&self.cache.blobs_of(bucket), id));
+        // First: what still comes is not kept then. Another may have had it fetched anew by now.
+        let is_known = self.cache.0.index.lock().forget_used(self.key, self.which);
+        if is_known {
+            let _ = fs::remove_file(path_of(&self.cache.blobs_of(bucket), id));
+        }
         true
     }
 }
 
 impl Drop for Use {
     fn drop(&mut self) {
-        self.cache.0.index.lock().let_go(self.key);
+        self.cache.0.index.lock().let_go(self.key, self.which);
     }
 }
 

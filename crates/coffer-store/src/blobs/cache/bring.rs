@@ -34,8 +34,9 @@ impl BlobCache {
     pub(super) async fn bring(self, key: Key, bytes: u64, coming: Arc<Coming>) {
         let bringing = Bringing(coming.clone());
         match self.bring_into_place(key, bytes, &coming).await {
-            Ok(path) => {
-                if !self.0.index.lock().came(key, &coming) {
+            Ok(placed) => {
+                let is_wanted = self.0.index.lock().came(key, &coming);
+                if let Some(path) = placed.filter(|_| !is_wanted) {
                     let _ = in_thread(move || fs::remove_file(path)).await;
                 }
             }
@@ -52,12 +53,13 @@ impl BlobCache {
         let _ = blocking(move || Ok(self.make_room(0))).await;
     }
 
+    /// Where it is then; nowhere, if it is not wanted any more.
     async fn bring_into_place(
         &self,
         key: Key,
         bytes: u64,
         coming: &Arc<Coming>,
-    ) -> Result<PathBuf, Failed> {
+    ) -> Result<Option<PathBuf>, Failed> {
         let permit = self.0.fetches.acquire().await;
         let _permit = permit.map_err(|_| Failed::GivenUp)?;
         let (bucket, id) = key;
@@ -68,6 +70,7 @@ impl BlobCache {
                 "blob: its store has it with another length",
             ));
         }
+        self.0.index.lock().comes(key, coming, bytes);
         let number = self.0.fetch_count.fetch_add(1, Ordering::Relaxed);
         let name = format!("{bucket}-{id}-{number}");
         let unfinished = Unfinished(self.0.folder.join(UNFINISHED).join(name));
@@ -87,11 +90,16 @@ impl BlobCache {
         let file = self.receive(key, found, file, coming).await?;
         let to = path_of(&self.blobs_of(bucket), id);
         let from = unfinished.0.clone();
+        let (this, coming) = (self.clone(), coming.clone());
         in_thread(move || {
             // A file with its name is whole, whatever happens to the machine.
             file.sync_data()?;
+            // Nor is it put over what was fetched anew because this one was found to be bad.
+            if !this.0.index.lock().is_brought(key, &coming) {
+                return Ok(None);
+            }
             place(&from, &to)?;
-            Ok(to)
+            Ok(Some(to))
         })
         .await
     }

@@ -20,10 +20,15 @@ pub(super) struct Index<F> {
     /// The others, with their lengths, in the order in which they were used.
     idle: LinkedHashMap<Key, u64>,
     bytes: u64,
+    /// How often a blob began to be held.
+    held_count: u64,
 }
 
 #[derive(Debug)]
 struct Held<F> {
+    /// Which time it is that a blob is held: users of an earlier one know nothing of this file.
+    which: u64,
+    /// As far as it counts.
     bytes: u64,
     users: usize,
     /// Whether no store has it yet.
@@ -51,12 +56,13 @@ impl<F> Default for Index<F> {
             held: HashMap::new(),
             idle: LinkedHashMap::new(),
             bytes: 0,
+            held_count: 0,
         }
     }
 }
 
 impl<F: Clone + PartialEq> Index<F> {
-    /// How long all files are together, with those that are on their way.
+    /// How long all files are together, with those that are on their way and not only waited for.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -69,7 +75,8 @@ impl<F: Clone + PartialEq> Index<F> {
     /// Holds a blob for one more user, if it is known.
     pub(super) fn hold(&mut self, key: Key) -> Known<F> {
         if let Some(bytes) = self.idle.remove(&key) {
-            self.held.insert(key, Held::of(bytes, 1));
+            self.bytes -= bytes;
+            self.insert(key, Held::of(bytes, 1));
         } else {
             match self.held.get_mut(&key) {
                 Some(held) => held.users += 1,
@@ -86,6 +93,11 @@ impl<F: Clone + PartialEq> Index<F> {
             },
             None => Known::Nothing,
         }
+    }
+
+    /// Which time it is that a blob is held, for who has just begun to use it.
+    pub(super) fn which(&self, key: Key) -> u64 {
+        self.held.get(&key).map_or(0, |held| held.which)
     }
 
     /// Takes a file that was found there, held for one user.
@@ -107,13 +119,24 @@ impl<F: Clone + PartialEq> Index<F> {
         }
     }
 
-    /// Begins to bring a blob of so many bytes, held for what brings it and for one user.
-    pub(super) fn begin(&mut self, key: Key, bytes: u64, coming: F) {
+    /// Begins to bring a blob, held for what brings it and for one user. It counts when it has its
+    /// turn: one that only waits for it is to push nothing out.
+    pub(super) fn begin(&mut self, key: Key, coming: F) {
         let held = Held {
             coming: Some(coming),
-            ..Held::of(bytes, 2)
+            ..Held::of(0, 2)
         };
         self.insert(key, held);
+    }
+
+    /// It has its turn: so many bytes are to come.
+    pub(super) fn comes(&mut self, key: Key, by: &F, bytes: u64) {
+        if self.is_brought(key, by)
+            && let Some(held) = self.held.get_mut(&key)
+        {
+            self.bytes += bytes - held.bytes.min(bytes);
+            held.bytes = held.bytes.max(bytes);
+        }
     }
 
     /// It has come as a whole: what brought it holds it no more. False, if it is not wanted any
@@ -122,7 +145,7 @@ impl<F: Clone + PartialEq> Index<F> {
         let is_wanted = self.is_brought(key, by);
         if is_wanted {
             self.held.entry(key).and_modify(|held| held.coming = None);
-            self.let_go(key);
+            self.let_go(key, self.which(key));
         }
         is_wanted
     }
@@ -144,8 +167,9 @@ impl<F: Clone + PartialEq> Index<F> {
         true
     }
 
-    /// Another may bring it by now: what did before was found to be wrong.
-    fn is_brought(&self, key: Key, by: &F) -> bool {
+    /// Whether this still brings it: another may by now, for what did was found to be wrong; or none,
+    /// for it was deleted.
+    pub(super) fn is_brought(&self, key: Key, by: &F) -> bool {
         let coming = self.held.get(&key).and_then(|held| held.coming.as_ref());
         coming == Some(by)
     }
@@ -191,12 +215,22 @@ impl<F: Clone + PartialEq> Index<F> {
         }
     }
 
-    /// One who used it does so no more.
-    pub(super) fn let_go(&mut self, key: Key) {
-        if let Some(held) = self.held.get_mut(&key) {
+    /// One who used it at this time does so no more.
+    pub(super) fn let_go(&mut self, key: Key, which: u64) {
+        if let Some(held) = self.held.get_mut(&key).filter(|held| held.which == which) {
             held.users = held.users.saturating_sub(1);
             self.rest(key);
         }
+    }
+
+    /// The file that was used at this time is not there, or is to go. Whether that is news: another
+    /// may have said so, and the next be there, or on its way.
+    pub(super) fn forget_used(&mut self, key: Key, which: u64) -> bool {
+        let is_it = self.held.get(&key).is_some_and(|held| held.which == which);
+        if is_it {
+            self.forget(key);
+        }
+        is_it
     }
 
     /// Its file is not there, or is to go.
@@ -224,8 +258,10 @@ impl<F: Clone + PartialEq> Index<F> {
 
     fn insert(&mut self, key: Key, held: Held<F>) {
         self.forget(key);
+        self.held_count += 1;
         self.bytes += held.bytes;
-        self.held.insert(key, held);
+        let which = self.held_count;
+        self.held.insert(key, Held { which, ..held });
     }
 
     /// It may be evicted from now on, if nothing holds it.
@@ -242,6 +278,7 @@ impl<F: Clone + PartialEq> Index<F> {
 impl<F> Held<F> {
     fn of(bytes: u64, users: usize) -> Self {
         Self {
+            which: 0,
             bytes,
             users,
             is_only_here: false,
@@ -251,128 +288,4 @@ impl<F> Held<F> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn key(number: u8) -> Key {
-        (BucketId([1; 16]), BlobId([number; 16]))
-    }
-
-    fn there(number: u8, index: &mut Index<u8>) -> bool {
-        index.hold(key(number)) != Known::Nothing
-    }
-
-    fn evicted(index: &mut Index<u8>) -> Vec<u8> {
-        std::iter::from_fn(|| index.pop())
-            .map(|((_, id), _)| id.0[0])
-            .collect()
-    }
-
-    #[test]
-    fn what_was_not_used_for_longest_goes_first() {
-        let mut index = Index::default();
-        // As a look finds them: 1 was used last.
-        index.found([(key(1), 10), (key(2), 10), (key(3), 10)].into_iter());
-        assert_eq!(index.bytes(), 30);
-        assert!(there(3, &mut index));
-        index.let_go(key(3));
-        index.adopt(key(4), 10);
-        index.let_go(key(4));
-        // One that is known is not taken twice.
-        index.found([(key(4), 10), (key(5), 10)].into_iter());
-        assert_eq!(
-            (evicted(&mut index), index.bytes()),
-            (vec![5, 2, 1, 3, 4], 0)
-        );
-    }
-
-    #[test]
-    fn what_is_in_use_or_only_here_is_not_evicted() {
-        let mut index = Index::default();
-        index.found([(key(1), 10)].into_iter());
-        assert!(there(1, &mut index) && there(1, &mut index));
-        index.let_go(key(1));
-        assert!(evicted(&mut index).is_empty());
-        index.begin_own(key(2));
-        index.made(key(2), 7);
-        assert_eq!(index.bytes(), 17);
-        assert!(there(2, &mut index));
-        index.let_go(key(2));
-        assert!(evicted(&mut index).is_empty());
-        index.let_go(key(1));
-        index.stored(key(2));
-        assert_eq!((evicted(&mut index), index.bytes()), (vec![1, 2], 0));
-        index.begin_own(key(3));
-        index.not_made(key(3));
-        index.begin_own(key(4));
-        index.made(key(4), 1);
-        index.not_made(key(4));
-        assert!(!there(3, &mut index));
-        index.none_is_only_here();
-        assert_eq!(evicted(&mut index), [4]);
-    }
-
-    #[test]
-    fn what_is_on_its_way_is_shared_and_stays_until_it_came() {
-        let mut index = Index::default();
-        index.begin(key(1), 10, 77);
-        assert_eq!(index.hold(key(1)), Known::Coming(77));
-        index.let_go(key(1));
-        index.let_go(key(1));
-        assert_eq!((evicted(&mut index), index.bytes()), (vec![], 10));
-        assert!(index.came(key(1), &77));
-        assert_eq!(evicted(&mut index), [1]);
-        index.begin(key(2), 10, 78);
-        assert!(!index.give_up(key(2), &78));
-        index.failed(key(2), &77);
-        assert_eq!(index.bytes(), 10, "another brings it");
-        assert!(!index.came(key(2), &77));
-        index.let_go(key(2));
-        assert!(index.give_up(key(2), &78));
-        index.let_go(key(2));
-        assert_eq!((there(2, &mut index), index.bytes()), (false, 0));
-    }
-
-    #[test]
-    fn a_bucket_goes_as_a_whole() {
-        let mut index = Index::<u8>::default();
-        let other = (BucketId([2; 16]), BlobId([9; 16]));
-        index.found([(key(1), 10), (other, 5)].into_iter());
-        index.begin_own(key(2));
-        index.made(key(2), 3);
-        index.forget_bucket(BucketId([1; 16]));
-        assert_eq!(index.bytes(), 5);
-        assert_eq!(evicted(&mut index), [9]);
-    }
-
-    proptest! {
-        /// Whatever is called in whatever order, the sum is that of what is there.
-        #[test]
-        fn the_sum_is_right(steps in prop::collection::vec((0..9_u8, 0..4_u8), 0..200)) {
-            let mut index = Index::default();
-            for (step, number) in steps {
-                let key = key(number);
-                match step {
-                    0 => drop(index.hold(key)),
-                    1 => index.adopt(key, 10),
-                    2 => index.found([(key, 10)].into_iter()),
-                    3 => index.begin(key, 10, 0),
-                    4 => drop(index.came(key, &0)),
-                    5 => {
-                        index.begin_own(key);
-                        index.made(key, 10);
-                    }
-                    6 => index.stored(key),
-                    7 => index.let_go(key),
-                    _ => drop(index.pop()),
-                }
-                let held: u64 = index.held.values().map(|held| held.bytes).sum();
-                let idle: u64 = index.idle.values().sum();
-                prop_assert_eq!(held + idle, index.bytes());
-                prop_assert!(!index.held.keys().any(|held| index.idle.contains_key(held)));
-            }
-        }
-    }
-}
+mod tests;
