@@ -179,13 +179,10 @@ impl Round {
             Err(VaultError::NoSuchBucket) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let mut deleted = Vec::new();
-        for id in absent {
-            // First who writes or reads it: a cache may have evicted what has no row yet.
-            if opened.blobs.is_idle(id) && !opened.catalog.contains_blob(&id).await? {
-                deleted.push(id);
-            }
-        }
+        // First who writes or reads it: a cache may have evicted what has no row yet.
+        let is_idle = |id: &BlobId| opened.blobs.is_idle(*id);
+        let idle = absent.into_iter().filter(is_idle).collect();
+        let mut deleted = opened.catalog.without_blob(idle).await?;
         // One that was put back tells nothing of what came after it.
         if opened.catalog.is_in_doubt() {
             deleted.clear();
