@@ -13,7 +13,7 @@ from harness.auditing import export
 from harness.engines import Gateway, answered, client, url_at
 from harness.raw import metric
 from harness.sealed_copies import made, restore
-from harness.server import coffer
+from harness.server import StartError, coffer
 
 BUCKET = "notes"
 RECORD = b"cofferRE"
@@ -148,6 +148,57 @@ def test_a_log_with_records_is_verified(store, first):
     time.sleep(12)
     done = verify()
     assert done.returncode != 0 and f"head {before} of the copy does not open" in done.stdout
+
+
+def test_a_damaged_end_is_named_and_gone_on_without_on_purpose_alone(tmp_path, store, first):
+    s3 = client(first, first.credentials())
+    settled(store, s3)
+    for number in range(5):
+        s3.put_object(Bucket=BUCKET, Key=f"{number}", Body=b"x")
+    at = client(store, store.credentials())
+
+    def newest():
+        number = max(entries(store))
+        return number, f"engine/heads/{number // 1000:09}/{number:012}"
+
+    def damage(name):
+        at.put_object(Bucket="log", Key=name, Body=b"garbage")
+
+    # While it serves, what is damaged is named, whatever came behind it.
+    number, name = newest()
+    kept = at.get_object(Bucket="log", Key=name)["Body"].read()
+    damage(name)
+    s3.put_object(Bucket=BUCKET, Key="behind", Body=b"x")
+    done = coffer("replica", "verify", "engine", "--data", first.data, "--json", text=True)
+    assert done.returncode != 0
+    told = done.stdout + done.stderr
+    assert name.removeprefix("engine/") in told or f"head {number} of the copy" in told
+    at.put_object(Bucket="log", Key=name, Body=kept)
+    assert first.stop() == 0
+    number, name = newest()
+    kept = at.get_object(Bucket="log", Key=name)["Body"].read()
+    damage(name)
+    with pytest.raises(StartError, match="does not open") as refused:
+        first.start()
+    assert name.removeprefix("engine/") in refused.value.log
+    identity, restored = tmp_path / "one" / "identity", made(tmp_path / "restored") / "data"
+    where = ["--from", url_at(store), "--data", restored, "--identity", identity]
+    done = coffer("restore", *where, text=True)
+    assert done.returncode != 0 and name.removeprefix("engine/") in done.stderr, done
+    assert newest()[0] == number, "nothing was written behind it"
+    # Put back, it is as it was; removed, it is done without.
+    at.put_object(Bucket="log", Key=name, Body=kept)
+    first.start()
+    s3 = client(first, first.credentials())
+    answered(lambda: s3.put_object(Bucket=BUCKET, Key="later", Body=b"later"), 30)
+    assert first.stop() == 0
+    number, name = newest()
+    at.delete_object(Bucket="log", Key=name)
+    first.start()
+    s3 = client(first, first.credentials())
+    for number in range(5):
+        assert answered(lambda number=number: read(s3, f"{number}"), 30)[1] == b"x"
+    s3.put_object(Bucket=BUCKET, Key="again", Body=b"x")
 
 
 def test_records_that_no_head_has_are_bounded(store, first):

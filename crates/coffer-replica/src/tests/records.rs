@@ -118,6 +118,39 @@ async fn a_record_that_is_lost_altered_or_another_one_is_named() {
     assert!(error.to_string().contains("pages of a catalog are missing"));
 }
 
+/// What was acknowledged since would be gone without a word.
+#[tokio::test]
+async fn where_the_end_of_a_log_is_damaged_none_goes_on_from_before_it() {
+    let mut bench = Bench::new().await;
+    five_seconds(&mut bench).await;
+    let names = bench.names("heads").await;
+    // A record, and when that is gone a head.
+    for (before, name) in names.iter().enumerate().rev().take(2) {
+        for bytes in [b"garbage".to_vec(), Vec::new()] {
+            bench.store.put(name, bytes.into()).await.unwrap();
+            let told = [
+                CopyReader::newest(bench.copy(), None).await.err(),
+                CopyReader::at(bench.copy(), None, 1_500).await.err(),
+                CopyWriter::resume(bench.copy(), None).await.err(),
+            ];
+            for error in told {
+                let is_named = matches!(
+                    &error,
+                    Some(ReplicaError::Altered { object, .. }) if *object == name.to_string()
+                );
+                assert!(is_named, "{error:?}");
+            }
+        }
+        let there = bench.names("heads").await;
+        assert_eq!(there.len(), before + 1, "nothing was written behind it");
+        // Who removes it has decided to do without.
+        bench.store.delete(name).await.unwrap();
+    }
+    let writer = CopyWriter::resume(bench.copy(), None).await.unwrap();
+    assert_eq!(writer.known().number, 6);
+    assert!(bench.restored(None).await.unwrap() == page(4));
+}
+
 #[tokio::test]
 async fn files_grow_by_records_and_never_go_back() {
     let mut bench = Bench::new().await;
