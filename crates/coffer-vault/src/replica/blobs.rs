@@ -1,5 +1,5 @@
-//! Opening blobs as a copy has them, or as they go there: in memory, chunk by chunk, and given to no
-//! one.
+//! Opening blobs as a copy has them, or as they go there: in memory, chunk by chunk, and given to
+//! no one.
 
 use coffer_replica::{BlobCheck, CopyReader, ReplicaError};
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES};

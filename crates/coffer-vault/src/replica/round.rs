@@ -153,9 +153,9 @@ impl Round {
         let count: u64 = self.missing.values().sum();
         (count > 0).then(|| {
             format!(
-                "{count} blobs that catalogs name are missing or damaged in the data folder, so the \
-                 copy lacks them and can't be restored whole: `coffer verify` names the objects; \
-                 put their files back and start the server again, or delete the objects"
+                "{count} blobs that catalogs name are missing or damaged in the data folder, so \
+                 the copy lacks them and can't be restored whole: `coffer verify` names the \
+                 objects; put their files back and start the server again, or delete the objects"
             )
         })
     }

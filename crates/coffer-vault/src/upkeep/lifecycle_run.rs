@@ -2,8 +2,8 @@
 //! transaction that looks again at all that it ends. Between them others have their turn.
 //!
 //! What a rule did is recorded: that it begins, before its first batch; and how much it was, in the
-//! end, of which in an engine the log has all. Where locks and quotas keep all that is due, that is recorded when it changes. No batch is
-//! committed once other rules were set, or none.
+//! end, of which in an engine the log has all. Where locks and quotas keep all that is due, that is
+//! recorded when it changes. No batch is committed once other rules were set, or none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

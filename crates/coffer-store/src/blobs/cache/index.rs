@@ -167,8 +167,8 @@ impl<F: Clone + PartialEq> Index<F> {
         true
     }
 
-    /// Whether this still brings it: another may by now, for what did was found to be wrong; or none,
-    /// for it was deleted.
+    /// Whether this still brings it: another may by now, for what did was found to be wrong; or
+    /// none, for it was deleted.
     pub(super) fn is_brought(&self, key: Key, by: &F) -> bool {
         let coming = self.held.get(&key).and_then(|held| held.coming.as_ref());
         coming == Some(by)
