@@ -51,6 +51,20 @@ def requests(store):
     return metric(store, "coffer_s3_requests_total")
 
 
+def newest(store):
+    """The number of the last entry, and its name."""
+    number = max(entries(store))
+    return number, f"engine/heads/{number // 1000:09}/{number:012}"
+
+
+def damage(store, name):
+    """Puts something else there; gives what it was."""
+    at = client(store, store.credentials())
+    kept = at.get_object(Bucket="log", Key=name)["Body"].read()
+    at.put_object(Bucket="log", Key=name, Body=b"garbage")
+    return kept
+
+
 def refusing(store, names):
     """The store, which takes no objects of such names until its policy is removed."""
     at = client(store, store.credentials())
@@ -150,24 +164,35 @@ def test_a_log_with_records_is_verified(store, first):
     assert done.returncode != 0 and f"head {before} of the copy does not open" in done.stdout
 
 
+def test_who_serves_writes_a_damaged_end_anew(tmp_path, store, first):
+    key = first.credentials()
+    s3 = client(first, key)
+    settled(store, s3)
+    s3.put_object(Bucket=BUCKET, Key="last", Body=b"last")
+    # Where nothing is written any more, what is looked at is the last that was.
+    time.sleep(12)
+    number, name = newest(store)
+    damage(store, name)
+
+    def is_healed():
+        later = [at for at, is_record in entries(store).items() if at > number and not is_record]
+        assert later
+
+    answered(is_healed, 40)
+    first.kill()
+    with Gateway(tmp_path / "two", url_at(store)) as second:
+        assert answered(lambda: read(client(second, key), "last"), 20)[1] == b"last"
+
+
 def test_a_damaged_end_is_named_and_gone_on_without_on_purpose_alone(tmp_path, store, first):
     s3 = client(first, first.credentials())
     settled(store, s3)
     for number in range(5):
         s3.put_object(Bucket=BUCKET, Key=f"{number}", Body=b"x")
     at = client(store, store.credentials())
-
-    def newest():
-        number = max(entries(store))
-        return number, f"engine/heads/{number // 1000:09}/{number:012}"
-
-    def damage(name):
-        at.put_object(Bucket="log", Key=name, Body=b"garbage")
-
     # While it serves, what is damaged is named, whatever came behind it.
-    number, name = newest()
-    kept = at.get_object(Bucket="log", Key=name)["Body"].read()
-    damage(name)
+    number, name = newest(store)
+    kept = damage(store, name)
     s3.put_object(Bucket=BUCKET, Key="behind", Body=b"x")
     done = coffer("replica", "verify", "engine", "--data", first.data, "--json", text=True)
     assert done.returncode != 0
@@ -175,9 +200,8 @@ def test_a_damaged_end_is_named_and_gone_on_without_on_purpose_alone(tmp_path, s
     assert name.removeprefix("engine/") in told or f"head {number} of the copy" in told
     at.put_object(Bucket="log", Key=name, Body=kept)
     assert first.stop() == 0
-    number, name = newest()
-    kept = at.get_object(Bucket="log", Key=name)["Body"].read()
-    damage(name)
+    number, name = newest(store)
+    kept = damage(store, name)
     with pytest.raises(StartError, match="does not open") as refused:
         first.start()
     assert name.removeprefix("engine/") in refused.value.log
@@ -185,14 +209,14 @@ def test_a_damaged_end_is_named_and_gone_on_without_on_purpose_alone(tmp_path, s
     where = ["--from", url_at(store), "--data", restored, "--identity", identity]
     done = coffer("restore", *where, text=True)
     assert done.returncode != 0 and name.removeprefix("engine/") in done.stderr, done
-    assert newest()[0] == number, "nothing was written behind it"
+    assert newest(store)[0] == number, "nothing was written behind it"
     # Put back, it is as it was; removed, it is done without.
     at.put_object(Bucket="log", Key=name, Body=kept)
     first.start()
     s3 = client(first, first.credentials())
     answered(lambda: s3.put_object(Bucket=BUCKET, Key="later", Body=b"later"), 30)
     assert first.stop() == 0
-    number, name = newest()
+    number, name = newest(store)
     at.delete_object(Bucket="log", Key=name)
     first.start()
     s3 = client(first, first.credentials())

@@ -11,6 +11,7 @@ use object_store::path::Path;
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
 use crate::find::fold::State;
+use crate::head::entry::Entry;
 use crate::head::record::Record;
 use crate::head::{BucketState, Head, KnownHead, Piece, SegmentRef};
 use crate::limits::{
@@ -183,7 +184,7 @@ impl CopyWriter {
     /// [`ReplicaError::Fenced`]: this writer is to stop. After any other error the same can be
     /// tried again, but for those that say that the copy is not what this writer left.
     pub async fn commit(&mut self, next: Head) -> Result<()> {
-        self.check_there().await?;
+        self.check_end().await?;
         self.append(next).await?;
         // Where there are records, no number is free for a day that was taken once.
         if self.head.covers.is_some() {
@@ -241,18 +242,24 @@ impl CopyWriter {
 
     /// Whether the copy is still there with the head that was written last: a disk that is not
     /// mounted any more leaves an empty folder, in which a head would name what is not there.
+    /// False, of a log that has records: something that does not open lies in the place of what was
+    /// written last, which who serves has, and is to say again in a head.
     ///
     /// # Errors
     /// What became of it.
-    pub async fn check_there(&self) -> Result<()> {
+    pub async fn check_end(&self) -> Result<bool> {
         let (store, known) = (&*self.copy.store, self.known());
         if known.number == 0 {
-            return Ok(());
+            return Ok(true);
         }
         self.copy.check_record().await?;
         let path = names::head(known.number);
         match get(store, &path, HEAD_MAX_BYTES).await {
-            Ok(found) if sha256_hex(&found) == known.sha256 => Ok(()),
+            Ok(found) if sha256_hex(&found) == known.sha256 => Ok(true),
+            // What opens is another writer's.
+            Ok(found) if self.head.covers.is_some() && !self.opens(known.number, &found) => {
+                Ok(false)
+            }
             Ok(_) => Err(ReplicaError::Altered {
                 object: path.to_string(),
                 problem: "its hash is not the one that is known",
@@ -268,6 +275,10 @@ impl CopyWriter {
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn opens(&self, number: u64, found: &Bytes) -> bool {
+        Entry::open(&self.copy.key, self.copy.id, number, found).is_ok()
     }
 }
 

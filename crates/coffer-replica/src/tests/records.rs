@@ -152,6 +152,30 @@ async fn where_the_end_of_a_log_is_damaged_none_goes_on_from_before_it() {
 }
 
 #[tokio::test]
+async fn who_serves_says_again_what_lay_at_a_damaged_end_and_nothing_in_place_of_another() {
+    let mut bench = Bench::new().await;
+    five_seconds(&mut bench).await;
+    let names = bench.names("heads").await;
+    let name = &names[6];
+    let whole = bench.store.get(name).await.unwrap().bytes().await.unwrap();
+    assert!(bench.writer.check_end().await.unwrap());
+    bench.store.put(name, "garbage".into()).await.unwrap();
+    assert!(!bench.writer.check_end().await.unwrap());
+    head_at(&mut bench, 5, 6, 7).await;
+    assert!(bench.writer.check_end().await.unwrap());
+    assert!(bench.restored(None).await.unwrap() == page(5));
+    assert_eq!(bench.copy().damaged_heads(8).await.unwrap(), [7]);
+    // Another that wrote under the same number is not passed over.
+    bench.store.put(name, whole.into()).await.unwrap();
+    let last = bench.names("heads").await.pop().unwrap();
+    bench.store.delete(&last).await.unwrap();
+    CopyWriter::resume(bench.copy(), None).await.unwrap();
+    assert!(bench.names("heads").await.contains(&last));
+    let error = bench.writer.check_end().await.unwrap_err();
+    assert!(matches!(error, ReplicaError::Altered { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn files_grow_by_records_and_never_go_back() {
     let mut bench = Bench::new().await;
     head_at(&mut bench, 1, 1, 1).await;

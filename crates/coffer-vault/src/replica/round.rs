@@ -302,6 +302,16 @@ impl Round {
         self.gone = None;
     }
 
+    /// What was written last does not open any more: the next head says all of it again.
+    pub(super) fn end_is_damaged(&mut self, writer: &CopyWriter) {
+        tracing::error!(
+            copy = self.name(),
+            number = writer.known().number,
+            "the end of the log was damaged in its store: a head is written that has all of it"
+        );
+        self.wants_head = true;
+    }
+
     /// Remembers that the newest head has all, and that nothing comes any more.
     pub(super) async fn rest(&self, writer: &CopyWriter) -> Result<()> {
         let (inner, id, number) = (self.inner()?, self.entry.id, writer.known().number);

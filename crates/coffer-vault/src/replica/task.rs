@@ -118,7 +118,9 @@ async fn go_on(
                 COPY_PROBES_EVERY
             };
             if is_due(times.seen, every) {
-                writer.check_there().await?;
+                if !writer.check_end().await? {
+                    round.end_is_damaged(writer);
+                }
                 times.seen = Some(Instant::now());
             }
             writer
