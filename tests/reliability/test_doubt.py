@@ -94,6 +94,30 @@ def test_nothing_is_acknowledged_in_a_bucket_whose_deletion_is_in_doubt(own_serv
     assert s3.get_object(Bucket="other", Key="kept")["Body"].read() == b"acknowledged"
 
 
+def test_a_lock_that_can_not_be_recorded_is_certainly_not_made(own_server, failing):
+    server = own_server().start()
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="lockable", ObjectLockEnabledForBucket=True)
+    free = {"Bucket": "lockable", "Key": "free"}
+    s3.put_object(**free, Body=b"x")
+    failing.fail(LOG)
+    more = {"Bucket": "lockable", "Key": "more"}
+    for act in (
+        lambda: s3.put_object_legal_hold(**free, LegalHold={"Status": "ON"}),
+        lambda: s3.put_object(**more, Body=b"x", ObjectLockLegalHoldStatus="ON"),
+    ):
+        with pytest.raises(ClientError) as caught:
+            act()
+        assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 503
+        assert "nothing was done" in caught.value.response["Error"]["Message"]
+    failing.heal()
+    settle(server)
+    assert status(lambda: s3.get_object_legal_hold(**free)) == 404
+    assert status(lambda: s3.head_object(**more)) == 404
+    s3.put_object_legal_hold(**free, LegalHold={"Status": "ON"})
+    assert s3.get_object_legal_hold(**free)["LegalHold"] == {"Status": "ON"}
+
+
 @pytest.mark.parametrize("act", ["disable", "delete"])
 def test_an_access_key_that_may_be_taken_away_does_not_count(own_server, failing, act):
     server = own_server().start()

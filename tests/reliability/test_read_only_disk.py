@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from harness.server import Server
 pytestmark = pytest.mark.skipif(needs_mount, reason="needs to mount")
 
 BUCKET = "kept"
+LOCKABLE = "lockable"
 READY_SECONDS = 10
 
 
@@ -64,3 +66,36 @@ def test_it_is_told_and_reads_go_on(tmp_path):
         assert "the data folder can't be written" in server.log()
         assert "the disk takes no writes" in server.log()
         assert "read-only" in server.log()
+
+
+def test_locks_are_refused_there_and_none_is_made(tmp_path):
+    """Not as in doubt: what records that a bucket may hold such a lock was not written either."""
+    with small_disk(tmp_path) as disk, Server(tmp_path, data=disk / "data") as server:
+        s3 = s3_client(server)
+        s3.create_bucket(Bucket=LOCKABLE, ObjectLockEnabledForBucket=True)
+        for name in ("free", "held"):
+            s3.put_object(Bucket=LOCKABLE, Key=name, Body=b"few")
+        held = {"Bucket": LOCKABLE, "Key": "held"}
+        s3.put_object_legal_hold(**held, LegalHold={"Status": "ON"})
+        make_read_only(disk)
+        free = {"Bucket": LOCKABLE, "Key": "free"}
+        until = datetime.now(UTC) + timedelta(days=1)
+        lock = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": until}
+        retention = {"Mode": "COMPLIANCE", "RetainUntilDate": until}
+        for act in (
+            lambda: s3.put_object_retention(**free, Retention=retention),
+            lambda: s3.put_object_legal_hold(**free, LegalHold={"Status": "ON"}),
+            lambda: s3.put_object(Bucket=LOCKABLE, Key="more", Body=b"few", **lock),
+            lambda: s3.put_object(Bucket=LOCKABLE, Key="more", Body=content(MIB), **lock),
+            lambda: s3.put_object_legal_hold(**held, LegalHold={"Status": "OFF"}),
+        ):
+            for _ in range(2):
+                status, message = refusal(act)
+                assert (status, "read-only" in message) == (503, True), (status, message)
+        for ask in (s3.get_object_retention, s3.get_object_legal_hold):
+            assert refusal(lambda ask=ask: ask(**free))[0] == 404
+        assert s3.get_object_legal_hold(**held)["LegalHold"] == {"Status": "ON"}
+        assert refusal(lambda: s3.get_object(Bucket=LOCKABLE, Key="more"))[0] == 404
+        told = s3.list_buckets()["Buckets"]
+        assert [row["Name"] for row in told] == [LOCKABLE]
+        assert "in doubt" not in server.log()

@@ -113,6 +113,7 @@ fn from_administration(error: &AdministrationError) -> S3Error {
         E::ToldToAll => s3_error!(AccessDenied, "Access Denied: {error}"),
         E::NoObjectLock | E::ConfigurationsFull { .. } => s3_error!(InvalidRequest, "{error}"),
         E::LockNeedsVersions => s3_error!(InvalidBucketState, "{error}"),
+        E::LockNotRecorded => s3_error!(ServiceUnavailable, "{error}"),
         E::LockTooLong { .. } | E::LockInPast => s3_error!(InvalidArgument, "{error}"),
         E::TokenOfAnother => custom(
             "IdempotencyParameterMismatch",

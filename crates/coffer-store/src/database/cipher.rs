@@ -4,6 +4,7 @@
 
 use coffer_seal::SecretKey;
 use rusqlite::{Connection, ffi};
+use rustix::io::Errno;
 use zeroize::Zeroizing;
 
 use crate::error::{Result, StoreError};
@@ -72,8 +73,19 @@ pub(crate) fn pages_opened(connection: &Connection) -> i32 {
     count
 }
 
+/// What the system's last error says of a disk that takes no writes.
+pub(crate) fn refused_by_disk(connection: &Connection) -> Option<StoreError> {
+    // 0 where the system refused nothing, which is no error number.
+    let number = Some(system_errno(connection)).filter(|number| *number > 0)?;
+    match Errno::from_raw_os_error(number) {
+        Errno::NOSPC | Errno::DQUOT => Some(StoreError::Full),
+        Errno::ROFS => Some(StoreError::DiskReadOnly),
+        _ => None,
+    }
+}
+
 /// What the system said when the connection's last call failed: an `errno`, or 0.
-pub(crate) fn system_errno(connection: &Connection) -> i32 {
+fn system_errno(connection: &Connection) -> i32 {
     // SAFETY: the handle is that of an open connection, used by this thread alone; the function
     // only reads a field of it.
     unsafe { ffi::sqlite3_system_errno(connection.handle()) }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use coffer_durable::sync_folder;
 use coffer_seal::SecretKey;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, ffi};
 
 use crate::database::cipher::{self, Salt};
 use crate::database::gaps::let_gaps_be_zeroized;
@@ -109,6 +109,23 @@ impl Database {
             .prepare_cached(touch_a_page)
             .and_then(|mut statement| statement.query_row((), |_| Ok(())));
         touched.map_err(|_| StoreError::damaged_catalog())
+    }
+
+    /// Why a commit that failed has certainly not happened; `None` where it may have.
+    ///
+    /// The log gets its frames in order, of which the last one commits. So where there was no room
+    /// for all of them, or the file system became read-only, nothing is committed, and the
+    /// connection goes on from before. Any other failure may come after that frame: while it is
+    /// synced, or entered into the log's index, for which there may be no room either.
+    pub fn refused_commit(connection: &Connection, failed: &StoreError) -> Option<StoreError> {
+        match failed {
+            StoreError::Full => Some(StoreError::Full),
+            StoreError::DiskReadOnly => Some(StoreError::DiskReadOnly),
+            StoreError::Database {
+                code: ffi::SQLITE_IOERR_WRITE,
+            } => cipher::refused_by_disk(connection),
+            _ => None,
+        }
     }
 
     fn open_as(&self, path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {

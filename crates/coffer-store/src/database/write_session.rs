@@ -5,9 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ffi};
-use rustix::io::Errno;
 
 use crate::admission::Change;
 use crate::database::cipher;
@@ -226,28 +225,18 @@ impl Session {
         }
     }
 
-    /// The log gets its frames in order, of which the last one commits. So where there was no room
-    /// for all of them, or the file system became read-only, nothing is committed. Any other
-    /// failure may come after that frame: while it is synced, or entered into the log's index, for
-    /// which there may be no room either.
     fn commit(&self) -> Result<()> {
         let done = self
             .prepare_cached("COMMIT")
             .and_then(|mut statement| statement.execute(()));
-        match done.map_err(StoreError::from) {
-            Ok(_) => Ok(()),
-            Err(StoreError::Full) => Err(StoreError::Full),
-            Err(StoreError::DiskReadOnly) => Err(StoreError::DiskReadOnly),
-            Err(StoreError::Database {
-                code: ffi::SQLITE_IOERR_WRITE,
-            }) if self.refused_by_disk().is_some() => {
-                Err(self.refused_by_disk().unwrap_or(StoreError::InDoubt))
-            }
-            Err(error) => {
-                tracing::error!(%error, "a commit failed half-way: its writes are in doubt");
-                Err(StoreError::InDoubt)
-            }
+        let Err(error) = done.map_err(StoreError::from) else {
+            return Ok(());
+        };
+        if let Some(refused) = Database::refused_commit(self, &error) {
+            return Err(refused);
         }
+        tracing::error!(%error, "a commit failed half-way: its writes are in doubt");
+        Err(StoreError::InDoubt)
     }
 
     fn step(&self, sql: &str) -> Result<()> {
@@ -262,19 +251,8 @@ impl Session {
     /// would promise that nothing was stored.
     pub(crate) fn of_system(&self, error: StoreError) -> StoreError {
         match error {
-            StoreError::Database { .. } => self.refused_by_disk().unwrap_or(error),
+            StoreError::Database { .. } => cipher::refused_by_disk(self).unwrap_or(error),
             other => other,
-        }
-    }
-
-    /// What the system's last error says of a disk that takes no writes.
-    fn refused_by_disk(&self) -> Option<StoreError> {
-        // 0 where the system refused nothing, which is no error number.
-        let number = Some(cipher::system_errno(self)).filter(|number| *number > 0)?;
-        match Errno::from_raw_os_error(number) {
-            Errno::NOSPC | Errno::DQUOT => Some(StoreError::Full),
-            Errno::ROFS => Some(StoreError::DiskReadOnly),
-            _ => None,
         }
     }
 

@@ -84,6 +84,12 @@ pub enum AdministrationError {
         /// For how many days it may be.
         limit_days: u32,
     },
+    /// That the bucket may hold such a lock could not be recorded, so it was not made.
+    #[error(
+        "nothing was done: before an object is locked, it is recorded that its bucket may hold \
+         such a lock, and the server's disk fails or is full. Please try again"
+    )]
+    LockNotRecorded,
     /// Locks stand against an erase.
     #[error(transparent)]
     EraseLocked(EraseLocked),

@@ -12,7 +12,7 @@ use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::blocking::blocking;
-use crate::error::{AdministrationError, Result};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::open_buckets::UsedBucket;
 use crate::system::{BucketConfiguration, BucketRow, CoveredLock};
 use crate::vault::Vault;
@@ -39,7 +39,7 @@ impl Vault {
     /// # Errors
     /// [`AdministrationError::NoObjectLock`], [`AdministrationError::Locked`] where what keeps it
     /// now does not allow that, [`AdministrationError::LockTooLong`],
-    /// [`AdministrationError::LockInPast`].
+    /// [`AdministrationError::LockInPast`], [`AdministrationError::LockNotRecorded`].
     pub async fn change_lock(
         &self,
         subject: &Subject,
@@ -147,7 +147,11 @@ impl Vault {
             return Ok(None);
         }
         let (inner, row) = (self.inner.clone(), grant.row().clone());
-        let cover = move || inner.system.cover_lock(&row, lock).map(Some);
+        let cover = move || match inner.system.cover_lock(&row, lock) {
+            // The bound may be higher than it need be. The lock is not made in any case.
+            Err(VaultError::SystemInDoubt) => Err(AdministrationError::LockNotRecorded.into()),
+            covered => covered.map(Some),
+        };
         blocking(cover).await
     }
 

@@ -2,9 +2,10 @@
 //!
 //! A commit that failed may stand all the same: its frames may be in the log although they could
 //! not be synced, and the next that opens the database finds them. So a failed commit is *in
-//! doubt*. The connection is dropped, the log made durable as it is, and the database opened anew:
-//! then the number of its commits tells whether the change happened. Until that succeeds nothing is
-//! read or changed, and what the change was about is not used.
+//! doubt*, unless the disk did not take its frames, for it is full or read-only: then certainly
+//! nothing happened. Of one in doubt the connection is dropped, the log made durable as it is, and
+//! the database opened anew: then the number of its commits tells whether the change happened.
+//! Until that succeeds nothing is read or changed, and what the change was about is not used.
 //!
 //! A page whose seal does not verify spoils the connection, not the database: it is opened anew,
 //! and whatever does not need that page works.
@@ -327,19 +328,27 @@ impl Link {
             }
             return Ok((value, Some(StoreError::Database { code: 10 }.into())));
         }
-        let failed = transaction.commit().err();
-        Ok((value, failed.map(|error| StoreError::from(error).into())))
+        let Err(failed) = transaction.commit().map_err(StoreError::from) else {
+            return Ok((value, None));
+        };
+        match Database::refused_commit(connection, &failed) {
+            Some(refused) => Err(refused.into()),
+            None => Ok((value, Some(failed.into()))),
+        }
     }
 
-    /// Drops the connection after an error of the database, which may have spoiled it.
+    /// Drops the connection after an error of the database, which may have spoiled it. A write that
+    /// the disk did not take has not, and on a disk that takes none no other could be opened.
     fn keep_if_sound<T>(&mut self, done: Result<T>) -> Result<T> {
-        if let Err(
-            VaultError::Damaged
-            | VaultError::StorageFull
-            | VaultError::StorageReadOnly
-            | VaultError::Store(_),
-        ) = &done
-        {
+        let is_midway = |connection: &Connection| !connection.is_autocommit();
+        let is_spoiled = match &done {
+            Err(VaultError::Damaged | VaultError::Store(_)) => true,
+            Err(VaultError::StorageFull | VaultError::StorageReadOnly) => {
+                self.connection.as_ref().is_some_and(is_midway)
+            }
+            _ => false,
+        };
+        if is_spoiled {
             self.drop_connection();
         }
         done
