@@ -1,5 +1,6 @@
 """Configuration that can't be set, but can be set to what it is; redirects, odd metadata."""
 
+import http.client
 from email.header import decode_header
 
 import pytest
@@ -79,3 +80,20 @@ def test_metadata_is_text_however_it_was_written(server, s3, bucket, sent):
     assert status == 200, told
     _, headers, _ = raw.send(server, "HEAD", path)
     assert decode_header(headers["x-amz-meta-a"]) == [("ä".encode(), "utf-8")]
+
+
+def test_metadata_in_latin_1_is_text(server, bucket):
+    """Python's http.client sends text so, and browsers' fetch; what they sign is UTF-8."""
+    path = f"/{bucket}/a"
+    headers = raw.signed_headers(server, "PUT", path, headers={"x-amz-meta-a": "für ß"})
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", server.port, context=raw.tls_context(server), timeout=30
+    )
+    try:
+        connection.request("PUT", path, b"a", headers)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+    finally:
+        connection.close()
+    _, headers, _ = raw.send(server, "HEAD", path)
+    assert decode_header(headers["x-amz-meta-a"]) == [("für ß".encode(), "utf-8")]

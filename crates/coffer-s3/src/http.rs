@@ -1,6 +1,8 @@
 //! What S3 takes from HTTP: dates, percent-encoding, encoded words, ranges, conditions, hosts. What
 //! S3 adds to it, the headers and parameters of its own, is in `parameters` and `checksums`.
 
+use std::borrow::Cow;
+
 use http::HeaderMap;
 
 pub(crate) mod dates;
@@ -19,6 +21,16 @@ pub(crate) mod hosts;
 /// usual request lacks costs more: their names are long, and each is hashed.
 pub(crate) fn has_any(headers: &HeaderMap, start: &str) -> bool {
     headers.keys().any(|name| name.as_str().starts_with(start))
+}
+
+/// The text of a header's value: UTF-8, or else ISO-8859-1, which HTTP was before (RFC 9110,
+/// section 5.5) and clients still send.
+pub(crate) fn text_of(value: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(value) {
+        Ok(text) => Cow::Borrowed(text),
+        // Its codes are the first 256 of Unicode.
+        Err(_) => value.iter().copied().map(char::from).collect(),
+    }
 }
 
 /// The text of a header that is there once.

@@ -1,7 +1,7 @@
 //! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none, lists
-//! of entity tags, an `Expires` that is no date, metadata sent twice or in encoded words, copies
-//! from buckets whose names s3s would not give; headers that SDKs move into the query of a
-//! presigned URL; and a `+` in a path that version 2 signed.
+//! of entity tags, an `Expires` that is no date, metadata sent twice, in encoded words or in bytes
+//! that are no UTF-8, copies from buckets whose names s3s would not give; headers that SDKs move
+//! into the query of a presigned URL; and a `+` in a path that version 2 signed.
 //!
 //! Headers may be signed, so they are changed after the signature has been checked. Operations read
 //! conditions, metadata and sources of copies from the headers as they came.
@@ -174,7 +174,10 @@ fn is_odd(tells: Tells, values: GetAll<'_, HeaderValue>) -> bool {
             start.is_some_and(|start| start.eq_ignore_ascii_case(form))
         }
         Tells::Number => is_twice || !is_text(|text| text.parse::<i32>().is_ok()),
-        Tells::Metadata => is_twice || encoded_words::may_hold(first.as_bytes()),
+        Tells::Metadata => {
+            let is_utf_8 = std::str::from_utf8(first.as_bytes()).is_ok();
+            is_twice || !is_utf_8 || encoded_words::may_hold(first.as_bytes())
+        }
         Tells::Key => true,
     };
     // s3s takes an empty header for none.
@@ -317,6 +320,18 @@ mod tests {
             super::plain(&huge, odd_headers(&huge))["range"],
             "bytes=5-9223372036854775807"
         );
+    }
+
+    #[test]
+    fn metadata_that_is_no_utf_8_is_read_as_it_came() {
+        let mut latin_1 = headers(&[("x-amz-meta-c", "plain")]);
+        for (name, value) in [
+            ("x-amz-meta-a", &b"f\xfcr"[..]),
+            ("x-amz-meta-b", "ü".as_bytes()),
+        ] {
+            latin_1.insert(name, HeaderValue::from_bytes(value).unwrap());
+        }
+        assert_eq!(odd_headers(&latin_1), ["x-amz-meta-a"]);
     }
 
     #[test]

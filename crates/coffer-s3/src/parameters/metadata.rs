@@ -1,6 +1,5 @@
 //! What describes an object: content headers and user metadata.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use coffer_vault::record::{ContentHeaders, Details};
@@ -13,7 +12,7 @@ use s3s::dto::{Metadata, Timestamp, TimestampFormat};
 use s3s::{S3Result, s3_error};
 
 use crate::errors::custom;
-use crate::http::encoded_words;
+use crate::http::{encoded_words, text_of};
 use crate::limits::{REDIRECT_MAX_BYTES, USER_METADATA_MAX_BYTES};
 
 /// What an object has that was put without a content type (S3).
@@ -83,12 +82,7 @@ fn user_metadata_of(headers: &HeaderMap) -> BTreeMap<String, String> {
         }
         let mut values = Vec::new();
         for value in headers.get_all(name) {
-            let text = match std::str::from_utf8(value.as_bytes()) {
-                Ok(text) => Cow::Borrowed(text),
-                // What HTTP was before it was UTF-8: codes are the first 256 of Unicode.
-                Err(_) => value.as_bytes().iter().copied().map(char::from).collect(),
-            };
-            values.push(encoded_words::decode(&text));
+            values.push(encoded_words::decode(&text_of(value.as_bytes())));
         }
         metadata.insert(key.to_owned(), values.join(","));
     }

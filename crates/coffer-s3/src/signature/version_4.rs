@@ -9,7 +9,7 @@ use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use crate::errors::{details, not_implemented};
 use crate::http::dates::parse_http_date;
 use crate::http::percent::{self, decode_path};
-use crate::http::single;
+use crate::http::{single, text_of};
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
 use crate::signature::payload::{ContentSha256, Payload};
 use crate::signature::requirements::{
@@ -191,7 +191,8 @@ fn too_skewed(at: DateTime<'_>, now_seconds: i64) -> S3Error {
     details::with(error, told)
 }
 
-/// Clients sign a path either as they send it or in its one canonical encoding.
+/// Clients sign a path either as they send it or in its one canonical encoding; and headers that
+/// they send in ISO-8859-1 as that or as UTF-8, in which most of them sign.
 fn check_signature(
     signer: &Signer,
     signature: &str,
@@ -201,29 +202,47 @@ fn check_signature(
     content: &str,
 ) -> S3Result {
     let sent = head.uri.path();
-    let is_right = |path: &str| {
-        let canonical = canonical_request(head, path, query, signed, content);
-        signer.is_of_request(signature, &canonical)
-    };
-    if percent::is_plain(sent) {
-        return is_right(sent).then_some(()).ok_or_else(does_not_match);
-    }
-    let meant = decode_path(sent).map(|path| percent::encode(&path));
+    let meant = (!percent::is_plain(sent))
+        .then(|| decode_path(sent))
+        .flatten();
+    let meant = meant.map(|path| percent::encode(&path));
     let meant = meant.as_deref().unwrap_or(sent);
-    if is_right(meant) || (meant != sent && is_right(sent)) {
+    let canonical = |headers: &HeaderMap, path: &str| {
+        canonical_request((head, headers), path, query, signed, content)
+    };
+    let is_of = |headers: &HeaderMap, path: &str| {
+        signer.is_of_request(signature, &canonical(headers, path))
+    };
+    let is_right =
+        |headers: &HeaderMap| is_of(headers, meant) || (meant != sent && is_of(headers, sent));
+    if is_right(&head.headers) || in_utf_8(&head.headers).is_some_and(|text| is_right(&text)) {
         return Ok(());
     }
     Err(does_not_match())
 }
 
+/// The headers with UTF-8 in the place of what is none; `None` where all of them are.
+fn in_utf_8(headers: &HeaderMap) -> Option<HeaderMap> {
+    let is_text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).is_ok();
+    if headers.values().all(is_text) {
+        return None;
+    }
+    let mut written = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let text = text_of(value.as_bytes());
+        written.append(name, HeaderValue::from_bytes(text.as_bytes()).ok()?);
+    }
+    Some(written)
+}
+
 fn canonical_request(
-    head: &Parts,
+    (head, headers): (&Parts, &HeaderMap),
     path: &str,
     query: &Pairs,
     signed: &str,
     content: &str,
 ) -> Vec<u8> {
-    let values: usize = head.headers.values().map(HeaderValue::len).sum();
+    let values: usize = headers.values().map(HeaderValue::len).sum();
     let bytes = path.len() + values + 2 * signed.len() + content.len() + MORE_BYTES;
     let mut canonical = Vec::with_capacity(bytes);
     canonical.extend_from_slice(head.method.as_str().as_bytes());
@@ -237,7 +256,7 @@ fn canonical_request(
     for name in &names {
         canonical.extend_from_slice(name.as_bytes());
         canonical.push(b':');
-        canonical_value(head, name, &mut canonical);
+        canonical_value((head, headers), name, &mut canonical);
         canonical.push(b'\n');
     }
     for (place, name) in names.iter().enumerate() {
@@ -261,8 +280,8 @@ fn canonical_query(query: &Pairs) -> String {
 }
 
 /// The values of a header, separated by commas, each with one space where it has any.
-fn canonical_value(head: &Parts, name: &str, canonical: &mut Vec<u8>) {
-    if name == "host" && !head.headers.contains_key(name) {
+fn canonical_value((head, headers): (&Parts, &HeaderMap), name: &str, canonical: &mut Vec<u8>) {
+    if name == "host" && !headers.contains_key(name) {
         // HTTP/2 has it elsewhere.
         let authority = head
             .uri
@@ -270,7 +289,7 @@ fn canonical_value(head: &Parts, name: &str, canonical: &mut Vec<u8>) {
             .map_or("", |authority| authority.as_str());
         canonical.extend_from_slice(authority.as_bytes());
     }
-    for (place, value) in head.headers.get_all(name).iter().enumerate() {
+    for (place, value) in headers.get_all(name).iter().enumerate() {
         if place > 0 {
             canonical.push(b',');
         }

@@ -62,7 +62,8 @@ fn dated(date: &str, signed: &str) -> Option<String> {
     let credential = format!("{ID}/20130524/us-east-1/s3/aws4_request");
     let scope = Scope::parse(&credential).unwrap();
     let at = DateTime::parse("20130524T000000Z").unwrap();
-    let canonical = canonical_request(&head, "/test.txt", &Pairs::new(), signed, NOTHING);
+    let sent = (&head, &head.headers);
+    let canonical = canonical_request(sent, "/test.txt", &Pairs::new(), signed, NOTHING);
     let signature = Signer::new(SECRET, scope, at).sign(&canonical);
     let authorization = format!(
         "AWS4-HMAC-SHA256 Credential={credential},SignedHeaders={signed},Signature={signature}"
@@ -124,8 +125,43 @@ fn queries_and_headers_have_one_form() {
         .header("x-amz-meta-a", "three");
     let head = request.body(()).unwrap().into_parts().0;
     let query = form_pairs("b=/+&a-=1&a=2&a=1&c").unwrap();
-    let canonical = canonical_request(&head, "/a", &query, "x-amz-meta-a;host", "x");
+    let sent = (&head, &head.headers);
+    let canonical = canonical_request(sent, "/a", &query, "x-amz-meta-a;host", "x");
     let expected = "GET\n/a\na=1&a=2&a-=1&b=%2F%20&c=\nhost:\nx-amz-meta-a:one two,three\n\n\
                     host;x-amz-meta-a\nx";
     assert_eq!(String::from_utf8(canonical).unwrap(), expected);
+}
+
+/// A request with metadata that is no UTF-8, signed by what a client has in its place.
+fn latin_1(signed_value: &[u8]) -> Option<String> {
+    let request = |value: &[u8]| {
+        let request = Request::put("/a")
+            .header("host", "examplebucket.s3.amazonaws.com")
+            .header("x-amz-content-sha256", NOTHING)
+            .header("x-amz-date", "20130524T000000Z")
+            .header("x-amz-meta-a", HeaderValue::from_bytes(value).unwrap());
+        request.body(()).unwrap().into_parts().0
+    };
+    let credential = format!("{ID}/20130524/us-east-1/s3/aws4_request");
+    let scope = Scope::parse(&credential).unwrap();
+    let at = DateTime::parse("20130524T000000Z").unwrap();
+    let names = "host;x-amz-content-sha256;x-amz-date;x-amz-meta-a";
+    let signed = request(signed_value);
+    let sent = (&signed, &signed.headers);
+    let canonical = canonical_request(sent, "/a", &Pairs::new(), names, NOTHING);
+    let signature = Signer::new(SECRET, scope, at).sign(&canonical);
+    let authorization = format!(
+        "AWS4-HMAC-SHA256 Credential={credential},SignedHeaders={names},Signature={signature}"
+    );
+    let said = Authorization::parse(&authorization).unwrap();
+    let head = request(b"f\xfcr");
+    code(check_header(said, &head, &Pairs::new(), AT, signed_by))
+}
+
+#[test]
+fn what_is_sent_in_latin_1_is_signed_as_that_or_as_utf_8() {
+    assert_eq!(latin_1(b"f\xfcr"), None);
+    assert_eq!(latin_1("f\u{fc}r".as_bytes()), None);
+    let other = latin_1(b"fur");
+    assert_eq!(other.as_deref(), Some("SignatureDoesNotMatch"));
 }
