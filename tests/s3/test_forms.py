@@ -131,7 +131,9 @@ def test_a_policy_that_has_expired(server, s3, bucket):
 
 def test_lengths_are_held_while_the_file_arrives(server, s3, bucket):
     form = sign(s3, bucket, key="a", conditions=[["content-length-range", 10, MIB]])
-    assert code(send(server, form, body=bytes(9))) == (400, "EntityTooSmall")
+    small = send(server, form, body=bytes(9))
+    assert code(small) == (400, "EntityTooSmall")
+    assert "<ProposedSize>9</ProposedSize><MinSizeAllowed>10</MinSizeAllowed>" in small.text
     assert code(send(server, form, body=bytes(MIB + 1))) == (400, "EntityTooLarge")
     with pytest.raises(s3.exceptions.ClientError):
         s3.head_object(Bucket=bucket, Key="a")

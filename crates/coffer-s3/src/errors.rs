@@ -6,9 +6,13 @@ mod copies;
 
 pub(crate) mod details;
 
+pub(crate) mod mismatches;
+
 mod reads;
 
 mod sharing;
+
+mod writes;
 
 use std::borrow::Cow;
 
@@ -148,24 +152,16 @@ fn from_limit(reached: SubjectLimit) -> S3Error {
 
 fn from_writing(error: VaultError) -> S3Error {
     match error {
-        VaultError::InvalidPart { number } => s3_error!(
-            InvalidPart,
-            "Part {number} could not be found, or its entity tag or checksum is not the one stored"
-        ),
+        VaultError::InvalidPart { number } => writes::invalid_part(number),
         VaultError::InvalidPartOrder => s3_error!(
             InvalidPartOrder,
             "The list of parts was not in ascending order. Parts must be ordered by part number, \
              and have the numbers from 1 on where the upload was begun with a checksum."
         ),
-        VaultError::PartTooSmall { number, size_bytes } => s3_error!(
-            EntityTooSmall,
-            "Your proposed upload is smaller than the minimum allowed size: part {number} has \
-             {size_bytes} bytes, all but the last need at least 5242880"
-        ),
-        VaultError::TooLarge { limit_bytes } => s3_error!(
-            EntityTooLarge,
-            "Your proposed upload exceeds the maximum allowed size of {limit_bytes} bytes"
-        ),
+        VaultError::PartTooSmall { number, size_bytes } => {
+            writes::part_too_small(number, size_bytes)
+        }
+        VaultError::TooLarge { limit_bytes } => writes::too_large(limit_bytes),
         VaultError::Invalid { what } => s3_error!(InvalidRequest, "{what}"),
         VaultError::Checksum(error @ ChecksumError::OtherOfPart { .. }) => {
             s3_error!(BadDigest, "{error}")

@@ -2,6 +2,17 @@
 
 use std::time::Duration;
 
+/// Bytes of a request's first line and headers. S3 allows 8 KiB of headers and 2 KiB of user
+/// metadata; names and presigned URLs may each bring several kilobytes more, percent-encoded.
+pub const HEAD_MAX_BYTES: usize = 32 << 10;
+
+/// Bytes of what a client has sent that an error tells it in one element; what is longer is left
+/// out. A name has 1,024.
+pub const ECHO_MAX_BYTES: usize = 4 << 10;
+
+/// The same of a text that was to be signed, which an error tells twice, once in hexadecimal.
+pub const SIGNED_ECHO_MAX_BYTES: usize = 8 << 10;
+
 /// Bytes of an XML request body. The longest honest one, but for the two below, has 50 tags of 384
 /// characters, each escaped in ten bytes at most.
 pub const XML_BODY_MAX_BYTES: usize = 256 << 10;

@@ -11,6 +11,10 @@ pub(crate) mod aws_chunked;
 
 pub(crate) mod signed;
 
+pub(crate) mod echo;
+
+pub(crate) mod head_size;
+
 pub(crate) mod context;
 
 pub(crate) mod asked;

@@ -52,9 +52,10 @@ pub const TLS_WRITE_BYTES: usize = 256 * 1024;
 /// Bytes of a request's body that hyper reads at once, and of a response that it queues.
 pub const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Bytes of a request's first line and headers. S3 allows 8 KiB of headers and 2 KiB of user
-/// metadata; names and presigned URLs may each bring several kilobytes more, percent-encoded.
-pub const HEADER_BYTES: usize = 32 * 1024;
+/// Bytes of a request's first line and headers that HTTP takes: what the buffer holds in any case.
+/// S3 takes less (`coffer_s3::limits::HEAD_MAX_BYTES`), so that it is S3 that answers where they
+/// are too long, and HTTP alone, without XML, only far above that.
+pub const HEADER_BYTES: usize = HTTP_BUFFER_BYTES;
 
 /// Headers of a request. hyper's own limit of 100 costs an allocation less, and would refuse the
 /// metadata that S3 allows where it is of many small entries.

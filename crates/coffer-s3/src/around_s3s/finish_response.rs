@@ -8,8 +8,9 @@ use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, SERVER};
 use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
-use crate::around_s3s::answer_xml::Written;
+use crate::around_s3s::answer_xml::{Written, escape};
 use crate::checksums::fields::{uncover_elements, uncover_header};
+use crate::errors::details;
 use crate::request::context::RequestContext;
 use crate::signature::requirements::REGION;
 
@@ -144,6 +145,20 @@ fn complete_error(
     {
         more.push_str(xml);
     }
+    if let Some(xml) = details::taken(response.headers_mut()) {
+        more.push_str(&xml);
+    }
+    if let ("InvalidArgument", Some(xml)) = (&*code, unread_argument(&body)) {
+        more.push_str(&xml);
+    }
+    let of_request = context
+        .echo()
+        .map(|echo| echo.elements(&code, response.headers()));
+    for (name, text) in of_request.unwrap_or_default() {
+        let _ = write!(more, "<{name}>");
+        escape(&mut more, &text);
+        let _ = write!(more, "</{name}>");
+    }
     let (request_id, host_id) = (context.request_id(), context.host_id());
     let _ = write!(
         more,
@@ -153,6 +168,15 @@ fn complete_error(
         *response.body_mut() = Body::from([start, more.as_bytes(), ERROR_END.as_bytes()].concat());
     }
     (!code.is_empty()).then_some(code)
+}
+
+/// The elements of a parameter that s3s could not read, which it names in its message.
+fn unread_argument(body: &[u8]) -> Option<String> {
+    let message = element(body, "Message")?;
+    let (name, sent) = message.strip_prefix("invalid query: ")?.split_once(": ")?;
+    Some(format!(
+        "<ArgumentName>{name}</ArgumentName><ArgumentValue>{sent}</ArgumentValue>"
+    ))
 }
 
 /// The text of the first element of a name, in an error of s3s's making.
@@ -235,6 +259,30 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("<Message>").count(), 1);
+    }
+
+    #[test]
+    fn parameters_that_s3s_can_not_read_are_told_by_name() {
+        let (_, text, _) = completed(s3_error!(InvalidArgument, "invalid query: max-keys: a<b"));
+        let told = "<ArgumentName>max-keys</ArgumentName><ArgumentValue>a&lt;b</ArgumentValue>";
+        assert!(text.contains(told), "{text}");
+        let (_, text, _) = completed(s3_error!(InvalidArgument, "Invalid id"));
+        assert!(!text.contains("<ArgumentName>"), "{text}");
+    }
+
+    #[test]
+    fn details_that_an_operation_gives_are_in_the_body_alone() {
+        let refused = s3_error!(InvalidPart, "no");
+        let refused = details::carried(refused, &[("PartNumber", "7".to_owned())]);
+        let mut response = refused.to_http_response().unwrap();
+        complete(
+            &mut response,
+            &RequestContext::new(&MemoryBudget::answers()),
+        );
+        let body = response.body().bytes().unwrap();
+        assert_eq!(element(&body, "PartNumber"), Some("7"));
+        let own = |name: &&HeaderName| name.as_str().starts_with("x-coffer-");
+        assert_eq!(response.headers().keys().find(own), None);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use time::OffsetDateTime;
 use crate::around_s3s::xml::canonical;
 use crate::checksums::expected::{ExpectedDigests, NoTrailers};
 use crate::checksums::fields::in_headers;
+use crate::errors::details;
 use crate::forms::fields::{Fields, Form};
 use crate::forms::policy::{LengthRange, Policy};
 use crate::http::percent;
@@ -209,11 +210,18 @@ fn incoming(
 fn outside((least, most): LengthRange, bytes: u64) -> Option<S3Error> {
     if bytes > most {
         let message = "Your proposed upload exceeds the maximum allowed size";
-        return Some(s3_error!(EntityTooLarge, "{message}: {most} bytes"));
+        let error = s3_error!(EntityTooLarge, "{message}: {most} bytes");
+        let told = vec![("MaxSizeAllowed", most.to_string())];
+        return Some(details::with(error, told));
     }
     (bytes < least).then(|| {
         let message = "Your proposed upload is smaller than the minimum allowed size";
-        s3_error!(EntityTooSmall, "{message}: {least} bytes")
+        let error = s3_error!(EntityTooSmall, "{message}: {least} bytes");
+        let told = vec![
+            ("ProposedSize", bytes.to_string()),
+            ("MinSizeAllowed", least.to_string()),
+        ];
+        details::with(error, told)
     })
 }
 

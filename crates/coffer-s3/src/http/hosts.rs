@@ -3,6 +3,8 @@
 //! A host is a bucket only below a configured domain, and everything else is path style, so that
 //! both styles work side by side.
 
+use std::sync::Arc;
+
 use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
@@ -11,7 +13,7 @@ use crate::http::percent::decode_path;
 
 /// The domains below which a host names a bucket.
 #[derive(Clone, Debug)]
-pub(crate) struct Domains(Vec<String>);
+pub(crate) struct Domains(Arc<[String]>);
 
 impl Domains {
     /// Takes domain names without ports, in any case; longer ones win over those they end with.
@@ -23,13 +25,18 @@ impl Domains {
             .filter(|domain| !domain.is_empty())
             .collect();
         domains.sort_by_key(|domain| std::cmp::Reverse(domain.len()));
-        Self(domains)
+        Self(domains.into())
     }
 
     /// The names of bucket and object in a request, as its host and path have them; empty where it
     /// names none.
     pub(crate) fn bucket_and_object(&self, uri: &Uri, headers: &HeaderMap) -> (String, String) {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        self.named_by(uri, host)
+    }
+
+    /// The same, by the text of the `Host` header, if there is one.
+    pub(crate) fn named_by(&self, uri: &Uri, host: Option<&str>) -> (String, String) {
         let host = host.or(uri.authority().map(Authority::as_str));
         let path = decode_path(uri.path()).unwrap_or_default();
         let path = path.strip_prefix('/').unwrap_or(&path);

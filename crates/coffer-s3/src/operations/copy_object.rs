@@ -10,6 +10,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::checksums::algorithms::{by_name, kind};
 use crate::checksums::fields::set_checksum;
+use crate::errors::details::of_argument;
 use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::lifecycle::told as told_of_rules;
@@ -120,7 +121,10 @@ fn replaces_metadata(directive: Option<&MetadataDirective>) -> S3Result<bool> {
     match directive.map(MetadataDirective::as_str) {
         None | Some(MetadataDirective::COPY) => Ok(false),
         Some(MetadataDirective::REPLACE) => Ok(true),
-        Some(_) => Err(s3_error!(InvalidArgument, "Unknown metadata directive.")),
+        Some(other) => {
+            let error = s3_error!(InvalidArgument, "Unknown metadata directive.");
+            Err(of_argument(error, "x-amz-metadata-directive", other))
+        }
     }
 }
 
@@ -128,6 +132,9 @@ fn replaces_tags(directive: Option<&TaggingDirective>) -> S3Result<bool> {
     match directive.map(TaggingDirective::as_str) {
         None | Some(TaggingDirective::COPY) => Ok(false),
         Some(TaggingDirective::REPLACE) => Ok(true),
-        Some(_) => Err(s3_error!(InvalidArgument, "Unknown tagging directive.")),
+        Some(other) => {
+            let error = s3_error!(InvalidArgument, "Unknown tagging directive.");
+            Err(of_argument(error, "x-amz-tagging-directive", other))
+        }
     }
 }

@@ -10,6 +10,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::checksums::algorithms::{kind, name as algorithm_name};
 use crate::checksums::fields::set_checksum;
+use crate::errors::details::of_argument;
 use crate::http::dates::timestamp;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::LIST_MAX;
@@ -178,6 +179,8 @@ fn id_marker(marker: Option<&str>, behind_a_name: bool) -> S3Result<Option<Uploa
         return Ok(None);
     };
     let id = names::parse_id(text);
-    id.map(Some)
-        .ok_or_else(|| s3_error!(InvalidArgument, "Invalid uploadId marker"))
+    id.map(Some).ok_or_else(|| {
+        let error = s3_error!(InvalidArgument, "Invalid uploadId marker");
+        of_argument(error, "upload-id-marker", text)
+    })
 }

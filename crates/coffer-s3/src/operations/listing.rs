@@ -10,6 +10,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::answer_xml::escape;
 use crate::checksums::algorithms::{kind, name};
+use crate::errors::details::of_argument;
 use crate::http::dates::timestamp;
 use crate::http::percent;
 use crate::limits::LIST_MAX;
@@ -31,10 +32,13 @@ impl Writing {
         match encoding.map(EncodingType::as_str) {
             None | Some("") => Ok(Self::Plain),
             Some(EncodingType::URL) => Ok(Self::Url),
-            Some(_) => Err(s3_error!(
-                InvalidArgument,
-                "Invalid Encoding Method specified in Request"
-            )),
+            Some(other) => {
+                let error = s3_error!(
+                    InvalidArgument,
+                    "Invalid Encoding Method specified in Request"
+                );
+                Err(of_argument(error, "encoding-type", other))
+            }
         }
     }
 
@@ -62,10 +66,13 @@ impl Writing {
 /// How many rows are wanted, from a parameter of this name.
 pub(crate) fn page_size(asked: Option<i32>, parameter: &str, max: i32) -> S3Result<i32> {
     match asked.unwrap_or(max) {
-        negative if negative < 0 => Err(s3_error!(
-            InvalidArgument,
-            "Argument {parameter} must be an integer between 0 and 2147483647"
-        )),
+        negative if negative < 0 => {
+            let error = s3_error!(
+                InvalidArgument,
+                "Argument {parameter} must be an integer between 0 and 2147483647"
+            );
+            Err(of_argument(error, parameter, &negative.to_string()))
+        }
         rows => Ok(rows.min(max)),
     }
 }

@@ -14,6 +14,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 use crate::around_s3s::finish_response::BareEtag;
 use crate::checksums::algorithms::kind;
 use crate::checksums::fields::set_checksum;
+use crate::errors::details::of_argument;
 use crate::errors::from_vault;
 use crate::http::dates::timestamp;
 use crate::limits::LIST_MAX;
@@ -94,10 +95,8 @@ fn attribute(name: &str) -> S3Result<Attribute> {
         "Checksum" => Attribute::Checksum,
         "ObjectParts" => Attribute::Parts,
         _ => {
-            return Err(s3_error!(
-                InvalidArgument,
-                "Invalid attribute name specified."
-            ));
+            let error = s3_error!(InvalidArgument, "Invalid attribute name specified.");
+            return Err(of_argument(error, "x-amz-object-attributes", name));
         }
     })
 }

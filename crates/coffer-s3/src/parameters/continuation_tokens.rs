@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use s3s::{S3Result, s3_error};
 
+use crate::errors::details::of_argument;
+
 /// The first byte of a token: its form may change, and old ones must not be misread then.
 const VERSION: u8 = 1;
 
@@ -25,10 +27,11 @@ pub(crate) fn decode(token: &str) -> S3Result<String> {
             _ => None,
         });
     after.ok_or_else(|| {
-        s3_error!(
+        let error = s3_error!(
             InvalidArgument,
             "The continuation token provided is incorrect"
-        )
+        );
+        of_argument(error, "continuation-token", token)
     })
 }
 

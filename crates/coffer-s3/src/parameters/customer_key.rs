@@ -58,6 +58,13 @@ pub(crate) fn holds_a_key(name: &str) -> bool {
     is_of(OF_OBJECT) || is_of(OF_SOURCE)
 }
 
+/// Whether a request brings a key along, in its headers or in the query of its address.
+pub(crate) fn is_sent(headers: &HeaderMap, query: &[(String, String)]) -> bool {
+    let in_headers = headers.keys().any(|name| holds_a_key(name.as_str()));
+    let in_query = |(name, _): &(String, String)| holds_a_key(&name.to_ascii_lowercase());
+    in_headers || query.iter().any(in_query)
+}
+
 /// The key of the object that a request is about.
 pub(crate) fn of_object(headers: &HeaderMap) -> S3Result<Option<Brought>> {
     read(headers, OF_OBJECT, NAMES_OF_OBJECT)

@@ -4,7 +4,9 @@ use coffer_vault::BucketName;
 use coffer_vault::UploadId;
 use coffer_vault::record::ObjectName;
 use coffer_vault::version::{VersionId, Which};
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
+
+use crate::errors::details::of_argument;
 
 /// A bucket's name.
 pub(crate) fn bucket(name: &str) -> S3Result<BucketName> {
@@ -64,7 +66,13 @@ pub(crate) fn which(id: Option<&str>) -> S3Result<Which> {
     let version = id.parse::<VersionId>();
     version
         .map(Which::Version)
-        .map_err(|_| s3_error!(InvalidArgument, "Invalid version id specified"))
+        .map_err(|_| no_version_id("versionId", id))
+}
+
+/// What a parameter of this name has is no version's id.
+pub(crate) fn no_version_id(parameter: &str, sent: &str) -> S3Error {
+    let error = s3_error!(InvalidArgument, "Invalid version id specified");
+    of_argument(error, parameter, sent)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue};
 use crate::checksums::expected::Trailers;
 use crate::counters::{OPERATIONS, operation_index};
 use crate::request::aws_chunked::ChunkFault;
+use crate::request::echo::Echo;
 use crate::request::ids::RequestIds;
 use crate::request::memory_budget::{BudgetFault, MemoryBudget, Reservation};
 use crate::request::signed::Signed;
@@ -88,6 +89,7 @@ pub(crate) struct RequestContext {
     claim: OnceLock<ClaimedKey>,
     signed: OnceLock<Signed>,
     client: OnceLock<Client>,
+    echo: OnceLock<Echo>,
 }
 
 /// Who is at the other end of the connection.
@@ -115,6 +117,7 @@ impl RequestContext {
             claim: OnceLock::new(),
             signed: OnceLock::new(),
             client: OnceLock::new(),
+            echo: OnceLock::new(),
         }
     }
 
@@ -193,6 +196,16 @@ impl RequestContext {
 
     pub(crate) fn client(&self) -> Client {
         self.client.get().copied().unwrap_or_default()
+    }
+
+    /// Notes what an error is to tell of the request.
+    pub(crate) fn set_echo(&self, echo: Echo) {
+        let _ = self.echo.set(echo);
+    }
+
+    /// What was noted of that.
+    pub(crate) fn echo(&self) -> Option<&Echo> {
+        self.echo.get()
     }
 
     /// Notes the trailers that came after the body.

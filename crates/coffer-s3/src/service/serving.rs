@@ -21,6 +21,8 @@ use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
 use crate::request::caller::fault_error;
 use crate::request::context::{Client, RequestContext};
 use crate::request::drain::{discard, waits_to_send};
+use crate::request::echo::Echo;
+use crate::request::head_size;
 use crate::request::signed::Signed;
 use crate::response_body::{InFlight, ResponseBody};
 use crate::signature::authenticate::authenticate;
@@ -30,10 +32,11 @@ use crate::signature::requirements;
 use crate::transfers::announce::is_announcement;
 
 impl Serving {
-    /// Refuses what changes something, where nothing may be changed; of a gateway that does not
-    /// serve, all.
-    fn refuse_changes(&self, method: &Method) -> S3Result {
-        match *method {
+    /// Refuses a head that is too long; what changes something, where nothing may be changed; of a
+    /// gateway that does not serve, all.
+    fn refuse_at_once(&self, head: &Parts) -> S3Result {
+        head_size::check(head)?;
+        match head.method {
             Method::GET | Method::HEAD | Method::OPTIONS => self.at.vault.check_serves(),
             _ => self.at.vault.check_changes(),
         }
@@ -51,14 +54,13 @@ impl Serving {
         let in_flight = InFlight::new(self.tally.clone()).holding(self.at.lease.clone());
         let (parts, body) = request.into_parts();
         let claim = ClaimedKey::of(&parts);
-        let peer = match &self.told_by {
-            Some(told_by) => Some(told_by(&parts.headers)),
-            None => self.peer,
-        };
+        let told_by = self.told_by.as_ref();
+        let peer = told_by.map_or(self.peer, |told_by| Some(told_by(&parts.headers)));
         context.set_client(Client {
             address: peer,
             tls_version: self.tls_version,
         });
+        context.set_echo(Echo::of(&parts, &self.domains));
         let waits = waits_to_send(&parts.headers);
         // hyper asks for no body that is empty, and botocore takes the answer to its next request
         // on a connection for one without an end when it had to do without "100 Continue".
@@ -67,15 +69,15 @@ impl Serving {
         }
         let throttled = self.throttled(&claim, peer);
         let is_throttled = throttled.is_err();
-        let refused_change = self.refuse_changes(&parts.method);
+        let refused_at_once = self.refuse_at_once(&parts);
         let (asked, bucket) = self.asked_by_a_page(&parts);
-        let answered = if parts.method == Method::OPTIONS && refused_change.is_ok() {
+        let answered = if parts.method == Method::OPTIONS && refused_at_once.is_ok() {
             if discard(&parts.headers, body) {
                 context.set_body_withheld();
             }
             let rules = self.cors_rules(&bucket);
             answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok)
-        } else if let Err(refusal) = refused_change {
+        } else if let Err(refusal) = refused_at_once {
             if discard(&parts.headers, body) {
                 context.set_body_withheld();
             }

@@ -7,7 +7,9 @@ use coffer_vault::{Subject, Vault};
 use http::request::Parts;
 use s3s::{S3Error, S3Result, s3_error};
 
+use crate::errors::details;
 use crate::http::hosts::Domains;
+use crate::limits::ECHO_MAX_BYTES;
 use crate::signature::payload::Payload;
 use crate::signature::requirements::{Form, Presented};
 use crate::signature::signer::{DateTime, LastSigningKey, Scope};
@@ -58,8 +60,10 @@ pub(crate) fn no_access_key(vault: &Vault, id: &str) -> S3Error {
              is known whether that has happened. Please try again."
         );
     }
-    s3_error!(
+    let error = s3_error!(
         InvalidAccessKeyId,
         "The AWS Access Key Id you provided does not exist in our records."
-    )
+    );
+    let sent = (id.len() <= ECHO_MAX_BYTES).then(|| ("AWSAccessKeyId", id.to_owned()));
+    details::with(error, sent.into_iter().collect())
 }

@@ -3,6 +3,7 @@
 use http::HeaderMap;
 use s3s::{S3Result, s3_error};
 
+use crate::errors::details::of_argument;
 use crate::errors::not_implemented;
 use crate::http::single;
 use crate::signature::signer::ChunkSignatures;
@@ -48,12 +49,13 @@ impl ContentSha256 {
                 return Err(not_implemented("Signing by AWS4-ECDSA-P256-SHA256"));
             }
             _ => Self::Hash(hash(text).ok_or_else(|| {
-                s3_error!(
+                let error = s3_error!(
                     InvalidArgument,
                     "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, \
                      STREAMING-UNSIGNED-PAYLOAD-TRAILER, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, \
                      STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER or a valid sha256 value."
-                )
+                );
+                of_argument(error, "x-amz-content-sha256", text)
             })?),
         };
         Ok(Some((parsed, text)))

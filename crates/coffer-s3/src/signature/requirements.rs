@@ -140,7 +140,10 @@ impl<'a> Authorization<'a> {
     pub(crate) fn parse(text: &'a str) -> S3Result<Self> {
         const NAMES: [&str; 3] = ["Credential", "SignedHeaders", "Signature"];
         let Some(text) = text.strip_prefix(REQUEST) else {
-            return Err(s3_error!(InvalidArgument, "Unsupported Authorization Type"));
+            let error = s3_error!(InvalidArgument, "Unsupported Authorization Type");
+            // What was sent may hold the secret of another scheme.
+            let told = [("ArgumentName", "Authorization".to_owned())];
+            return Err(details::carried(error, &told));
         };
         let (mut found, mut wrong, mut count) = ([None; 3], None, 0);
         for component in text.split(',').map(str::trim_start) {

@@ -123,13 +123,19 @@ impl Signer {
         Self { key, context }
     }
 
+    /// The text that is signed for a canonical request.
+    pub(crate) fn string_to_sign(&self, canonical: &[u8]) -> String {
+        let hash = hex(digest::digest(&digest::SHA256, canonical).as_ref());
+        let hash = String::from_utf8_lossy(&hash);
+        format!("{REQUEST}\n{}\n{hash}", self.context)
+    }
+
     /// The signature of a canonical request.
     #[cfg(test)]
     pub(crate) fn sign(&self, canonical: &[u8]) -> String {
-        let text_of = |digits: [u8; 64]| String::from_utf8_lossy(&digits).into_owned();
-        let hash = text_of(hex(digest::digest(&digest::SHA256, canonical).as_ref()));
-        let text = format!("{REQUEST}\n{}\n{hash}", self.context);
-        text_of(hex(hmac::sign(&self.key, text.as_bytes()).as_ref()))
+        let text = self.string_to_sign(canonical);
+        let signature = hex(hmac::sign(&self.key, text.as_bytes()).as_ref());
+        String::from_utf8_lossy(&signature).into_owned()
     }
 
     /// Gives the signature if it is that of the canonical request.

@@ -14,8 +14,10 @@ use s3s::{S3Result, s3_error};
 use zeroize::Zeroizing;
 
 use crate::errors::details;
+use crate::errors::mismatches::compared;
 use crate::http::hosts::Domains;
 use crate::limits::PRESIGNED_MAX_SECONDS;
+use crate::parameters::customer_key;
 use crate::signature::requirements::{Pairs, does_not_match, refuse_own_headers, value_of};
 
 /// What the query of a URL presigned by version 2 may hold: the signature itself, what it covers
@@ -107,12 +109,11 @@ pub(crate) fn check_presigned(
         let error = s3_error!(AccessDenied, "Request has expired");
         return Err(details::with(error, told));
     }
-    let secret = secret(of_query("AWSAccessKeyId")?)?;
+    let access_key_id = of_query("AWSAccessKeyId")?;
+    let secret = secret(access_key_id)?;
     let signature = of_query("Signature")?;
-    let is_right = |path: &str| {
-        let text = string_to_sign(head, query, expires, path);
-        is_signature(signature, &secret, &text)
-    };
+    let to_sign = |path: &str| string_to_sign(head, query, expires, path);
+    let is_right = |path: &str| is_signature(signature, &secret, &to_sign(path));
     let host = head.headers.get("host").and_then(|host| host.to_str().ok());
     let path = match host.and_then(|host| domains.bucket(host)) {
         Some(bucket) => format!("/{bucket}{}", head.uri.path()),
@@ -123,7 +124,16 @@ pub(crate) fn check_presigned(
     if is_right(&path) || (names_bucket && is_right(&format!("{path}/"))) {
         return Ok(());
     }
-    Err(does_not_match())
+    // A key that it has brought along is among what the client has signed.
+    let is_told = !customer_key::is_sent(&head.headers, query);
+    let to_sign = is_told.then(|| to_sign(&path));
+    let claimed = (access_key_id, signature);
+    Err(compared(
+        does_not_match(),
+        claimed,
+        to_sign.as_deref(),
+        None,
+    ))
 }
 
 /// Whether this is the signature of a text by version 2.

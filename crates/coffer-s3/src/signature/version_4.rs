@@ -6,11 +6,13 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
+use crate::errors::mismatches::compared;
 use crate::errors::{details, not_implemented};
 use crate::http::dates::parse_http_date;
 use crate::http::percent::{self, decode_path};
 use crate::http::{single, text_of};
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
+use crate::parameters::customer_key;
 use crate::signature::payload::{ContentSha256, Payload};
 use crate::signature::requirements::{
     Authorization, Pairs, does_not_match, lacks_parameters, malformed, value_of,
@@ -52,7 +54,8 @@ pub(crate) fn check_header(
         content.ok_or_else(|| s3_error!(InvalidRequest, "x-amz-content-sha256 is missing"))?;
     let signer = signed_by(scope, at)?;
     let (signature, signed) = (said.signature.trim(), said.signed_headers.trim());
-    check_signature(&signer, signature, head, query, signed, content_text)?;
+    let claimed = (scope.access_key_id, signature);
+    check_signature(&signer, claimed, head, query, signed, content_text)?;
     match content {
         ContentSha256::Unsigned => Ok(Payload::Unsigned),
         ContentSha256::Hash(hash) => Ok(Payload::Hash(hash)),
@@ -140,7 +143,7 @@ pub(crate) fn check_presigned(
     let signed = of_query("X-Amz-SignedHeaders")?;
     check_signature(
         &signer,
-        signature,
+        (scope.access_key_id, signature),
         head,
         &covered,
         signed,
@@ -195,7 +198,7 @@ fn too_skewed(at: DateTime<'_>, now_seconds: i64) -> S3Error {
 /// they send in ISO-8859-1 as that or as UTF-8, in which most of them sign.
 fn check_signature(
     signer: &Signer,
-    signature: &str,
+    (access_key_id, signature): (&str, &str),
     head: &Parts,
     query: &Pairs,
     signed: &str,
@@ -218,7 +221,16 @@ fn check_signature(
     if is_right(&head.headers) || in_utf_8(&head.headers).is_some_and(|text| is_right(&text)) {
         return Ok(());
     }
-    Err(does_not_match())
+    let canonical = canonical(&head.headers, meant);
+    let to_sign = signer.string_to_sign(&canonical);
+    // A key that it has brought along is among what the client has signed.
+    let is_told = !customer_key::is_sent(&head.headers, query);
+    Err(compared(
+        does_not_match(),
+        (access_key_id, signature),
+        Some(to_sign.as_bytes()),
+        is_told.then_some(&canonical[..]),
+    ))
 }
 
 /// The headers with UTF-8 in the place of what is none; `None` where all of them are.

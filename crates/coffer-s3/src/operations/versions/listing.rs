@@ -7,6 +7,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::answer_xml::{AnswerXml, Written, escape};
 use crate::checksums::algorithms;
+use crate::errors::details::of_argument;
 use crate::http::dates::Times;
 use crate::limits::{LIST_MAX, PAGE_ROW_BYTES};
 use crate::operations::acl::owners::Owners;
@@ -16,6 +17,8 @@ use crate::parameters::names;
 use crate::request::caller::Caller;
 
 const ROOT: &str = "ListVersionsResult";
+
+const MARKER: &str = "version-id-marker";
 
 /// `ListObjectVersions`: of a bucket that was never versioned, the objects, whose version S3 calls
 /// `null`.
@@ -69,14 +72,14 @@ fn start(
         return Ok(key.map(|key| (key.to_owned(), None)));
     };
     let Some(key) = key else {
-        return Err(s3_error!(
+        let error = s3_error!(
             InvalidArgument,
             "A version-id marker cannot be specified without a key marker."
-        ));
+        );
+        return Err(of_argument(error, MARKER, version));
     };
-    let version = version
-        .parse()
-        .map_err(|_| s3_error!(InvalidArgument, "Invalid version id specified"))?;
+    let parsed = version.parse::<VersionId>();
+    let version = parsed.map_err(|_| names::no_version_id(MARKER, version))?;
     Ok(Some((key.to_owned(), Some(version))))
 }
 

@@ -165,3 +165,40 @@ fn what_is_sent_in_latin_1_is_signed_as_that_or_as_utf_8() {
     let other = latin_1(b"fur");
     assert_eq!(other.as_deref(), Some("SignatureDoesNotMatch"));
 }
+
+#[test]
+fn a_wrong_signature_is_told_what_was_to_be_signed_and_no_key() {
+    let told = |name: &'static str| {
+        let request = Request::get("/a%20b")
+            .header("host", "h")
+            .header("x-amz-content-sha256", NOTHING)
+            .header("x-amz-date", "20130524T000000Z")
+            .header(name, "value");
+        let head = request.body(()).unwrap().into_parts().0;
+        let authorization = format!(
+            "AWS4-HMAC-SHA256 Credential={ID}/20130524/us-east-1/s3/aws4_request,\
+             SignedHeaders=host;{name};x-amz-content-sha256;x-amz-date,Signature=0f"
+        );
+        let said = Authorization::parse(&authorization).unwrap();
+        let refused = check_header(said, &head, &Pairs::new(), AT, signed_by).unwrap_err();
+        details::xml_of(&refused).unwrap()
+    };
+    let whole = told("range");
+    let sent = format!(
+        "<AWSAccessKeyId>{ID}</AWSAccessKeyId><SignatureProvided>0f</SignatureProvided>\
+         <StringToSign>AWS4-HMAC-SHA256\n20130524T000000Z\n\
+         20130524/us-east-1/s3/aws4_request\n"
+    );
+    assert!(whole.starts_with(&sent), "{whole}");
+    assert!(
+        whole.contains("<StringToSignBytes>41 57 53 34 2d "),
+        "{whole}"
+    );
+    let canonical = "<CanonicalRequest>GET\n/a%20b\n\nhost:h\nrange:value\n";
+    assert!(whole.contains(canonical), "{whole}");
+    assert!(!whole.contains(SECRET), "{whole}");
+    let without = told("x-amz-server-side-encryption-customer-key");
+    assert!(without.contains("<StringToSign>"), "{without}");
+    assert!(!without.contains("value"), "{without}");
+    assert!(!without.contains("CanonicalRequest"), "{without}");
+}

@@ -1,0 +1,198 @@
+"""What errors tell beside their codes: what S3's tell, and nothing that the client has not sent."""
+
+import base64
+import hashlib
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from harness import raw
+from harness.clients import refused, s3_client
+
+
+def details(error):
+    """The elements of an error, but for its code and message."""
+    return {
+        name: text
+        for name, text in error.response["Error"].items()
+        if name not in ("Code", "Message")
+    }
+
+
+def elements(body):
+    return {child.tag: child.text for child in ET.fromstring(body)}
+
+
+def versioned(s3, bucket):
+    enabled = {"Status": "Enabled"}
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=enabled)
+
+
+def test_what_is_not_there_is_named(s3, bucket):
+    with refused("NoSuchKey", 404) as error:
+        s3.get_object(Bucket=bucket, Key="a b/ä<")
+    assert details(error) == {"Key": "a b/ä<", "Resource": f"/{bucket}/a b/ä<"}
+    headers = error.headers
+    metadata = error.response["ResponseMetadata"]
+    assert (metadata["RequestId"], metadata["HostId"]) == (
+        headers["x-amz-request-id"],
+        headers["x-amz-id-2"],
+    )
+    with refused("NoSuchBucket", 404) as error:
+        s3.list_objects_v2(Bucket="no-such-bucket")
+    assert details(error) == {"BucketName": "no-such-bucket", "Resource": "/no-such-bucket"}
+    with refused("NoSuchTagSet", 404) as error:
+        s3.get_bucket_tagging(Bucket=bucket)
+    assert details(error) == {"BucketName": bucket, "Resource": f"/{bucket}"}
+    upload = "0" * 32
+    with refused("NoSuchUpload", 404) as error:
+        s3.abort_multipart_upload(Bucket=bucket, Key="a", UploadId=upload)
+    assert details(error) == {"UploadId": upload, "Resource": f"/{bucket}/a"}
+
+
+def test_a_version_that_is_gone_and_a_marker_are_told(s3, bucket):
+    versioned(s3, bucket)
+    gone = s3.put_object(Bucket=bucket, Key="a", Body=b"a")["VersionId"]
+    marker = s3.delete_object(Bucket=bucket, Key="a")["VersionId"]
+    s3.delete_object(Bucket=bucket, Key="a", VersionId=gone)
+    resource = f"/{bucket}/a"
+    with refused("NoSuchVersion", 404) as error:
+        s3.get_object(Bucket=bucket, Key="a", VersionId=gone)
+    assert details(error) == {"Key": "a", "VersionId": gone, "Resource": resource}
+    with refused("MethodNotAllowed", 405) as error:
+        s3.get_object(Bucket=bucket, Key="a", VersionId=marker)
+    kind = {"Method": "GET", "ResourceType": "DeleteMarker"}
+    assert details(error) == kind | {"Resource": resource}
+
+
+def test_a_copy_does_not_tell_which_of_its_names_is_not_there(s3, bucket):
+    with refused("NoSuchKey", 404) as error:
+        s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": bucket, "Key": "absent"})
+    assert details(error) == {"Resource": f"/{bucket}/b"}
+
+
+@pytest.mark.parametrize(("kind", "path"), [("BUCKET", "/{bucket}"), ("OBJECT", "/{bucket}/a")])
+def test_a_method_is_told_of_what_it_was_not_allowed(server, bucket, kind, path):
+    status, _, body = raw.send(server, "PATCH", path.format(bucket=bucket))
+    told = elements(body)
+    assert (status, told["Code"]) == (405, "MethodNotAllowed"), body
+    assert (told["Method"], told["ResourceType"]) == ("PATCH", kind)
+
+
+def test_what_did_not_hold_is_told(s3, bucket):
+    where = {"Bucket": bucket, "Key": "a"}
+    s3.put_object(**where, Body=b"abc")
+    with refused("InvalidRange", 416) as error:
+        s3.get_object(**where, Range="bytes=9-")
+    told = details(error)
+    assert (told["ActualObjectSize"], told["RangeRequested"]) == ("3", "bytes=9-")
+    with refused("InvalidPartNumber", 416) as error:
+        s3.get_object(**where, PartNumber=9)
+    assert details(error)["PartNumberRequested"] == "9"
+    for failed, ask in {
+        "If-Match": lambda: s3.get_object(**where, IfMatch='"other"'),
+        "If-None-Match": lambda: s3.put_object(**where, Body=b"d", IfNoneMatch="*"),
+    }.items():
+        with refused("PreconditionFailed", 412) as error:
+            ask()
+        assert details(error)["Condition"] == failed
+
+
+def test_parts_that_can_not_be_put_together_are_told(s3, bucket):
+    where = {"Bucket": bucket, "Key": "a"}
+    upload = s3.create_multipart_upload(**where)["UploadId"]
+    where["UploadId"] = upload
+    etags = [s3.upload_part(**where, PartNumber=n, Body=b"few")["ETag"] for n in (1, 2)]
+    parts = [{"PartNumber": n, "ETag": etag} for n, etag in enumerate(etags, 1)]
+    with refused("EntityTooSmall", 400) as error:
+        s3.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
+    told = details(error)
+    assert (told["ProposedSize"], told["MinSizeAllowed"]) == ("3", "5242880")
+    assert told["PartNumber"] == "1"
+    absent = [{"PartNumber": 7, "ETag": etags[0]}]
+    with refused("InvalidPart", 400) as error:
+        s3.complete_multipart_upload(**where, MultipartUpload={"Parts": absent})
+    told = details(error)
+    assert (told["PartNumber"], told["UploadId"]) == ("7", upload)
+
+
+def test_arguments_are_told_by_name(server, s3, bucket):
+    where = {"Bucket": bucket, "Key": "a"}
+    for (name, value), ask in {
+        ("versionId", "bad"): lambda: s3.get_object(**where, VersionId="bad"),
+        ("max-keys", "-1"): lambda: s3.list_objects_v2(Bucket=bucket, MaxKeys=-1),
+        ("continuation-token", "?"): lambda: s3.list_objects_v2(
+            Bucket=bucket, ContinuationToken="?"
+        ),
+        ("x-amz-object-lock-legal-hold", "on"): lambda: s3.put_object(
+            **where, Body=b"a", ObjectLockLegalHoldStatus="on"
+        ),
+    }.items():
+        with refused("InvalidArgument", 400) as error:
+            ask()
+        told = details(error)
+        assert (told["ArgumentName"], told["ArgumentValue"]) == (name, value)
+        assert not [header for header in error.headers if header.startswith("x-coffer-")]
+    _, _, body = raw.send(server, "GET", f"/{bucket}", query="max-keys=few")
+    told = elements(body)
+    assert (told["ArgumentName"], told["ArgumentValue"]) == ("max-keys", "few")
+    with raw.connect(server) as connection:
+        headers = {"host": "h", "authorization": "Bearer hidden"}
+        connection.sendall(raw.request_head("GET", f"/{bucket}", headers))
+        _, _, body = raw.receive(connection)
+    assert elements(body)["ArgumentName"] == "Authorization"
+    assert b"hidden" not in body
+
+
+def test_a_wrong_signature_is_told_what_was_to_be_signed(server, bucket):
+    access_key_id, secret = server.credentials()
+    wrong = s3_client(server, credentials=(access_key_id, "wrong"))
+    with refused("SignatureDoesNotMatch", 403) as error:
+        wrong.get_object(Bucket=bucket, Key="a b")
+    told = details(error)
+    assert told["AWSAccessKeyId"] == access_key_id
+    assert len(told["SignatureProvided"]) == 64
+    to_sign = bytes.fromhex(told["StringToSignBytes"])
+    canonical = bytes.fromhex(told["CanonicalRequestBytes"])
+    assert to_sign.decode() == told["StringToSign"]
+    assert canonical.decode() == told["CanonicalRequest"]
+    assert to_sign.startswith(b"AWS4-HMAC-SHA256\n")
+    assert to_sign.endswith(hashlib.sha256(canonical).hexdigest().encode())
+    assert canonical.startswith(f"GET\n/{bucket}/a%20b\n".encode())
+    # What was told, signed with the right secret, is the right signature.
+    day = to_sign.split(b"\n")[1][:8].decode()
+    right = raw.hmac_sha256(raw.signing_key(secret, day), to_sign.decode()).hex()
+    assert right not in str(error.response)
+
+
+def test_a_key_of_the_client_is_not_told(server, bucket):
+    access_key_id, _ = server.credentials()
+    wrong = s3_client(server, credentials=(access_key_id, "wrong"))
+    key = b"k" * 32
+    with refused("SignatureDoesNotMatch", 403) as error:
+        wrong.put_object(
+            Bucket=bucket, Key="a", Body=b"a", SSECustomerAlgorithm="AES256", SSECustomerKey=key
+        )
+    assert "StringToSign" in details(error)
+    assert "CanonicalRequest" not in details(error)
+    assert base64.b64encode(key).decode() not in str(error.response)
+
+
+def test_an_access_key_that_is_none_is_told(server, bucket):
+    with refused("InvalidAccessKeyId", 403) as error:
+        s3_client(server, credentials=("AKNONE", "x")).get_object(Bucket=bucket, Key="a")
+    assert details(error)["AWSAccessKeyId"] == "AKNONE"
+
+
+def test_headers_that_are_too_long_are_refused_in_xml(server, bucket):
+    path = f"/{bucket}/a"
+    for method, body in (("PUT", b"a"), ("GET", b"")):
+        long = {"x-long": "a" * 33_000}
+        status, headers, told = raw.send(server, method, path, headers=long, body=body)
+        assert (status, headers["content-type"]) == (400, "application/xml"), told
+        told = elements(told)
+        assert told["Code"] == "RequestHeaderSectionTooLarge"
+        assert told["MaxSizeAllowed"] == str(32 << 10)
+        assert told["RequestId"] == headers["x-amz-request-id"]
+    status, _, told = raw.send(server, "PUT", path, headers={"x-long": "a" * 31_000}, body=b"a")
+    assert status == 200, told
