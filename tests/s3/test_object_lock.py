@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from harness import raw
 from harness.clients import refused, s3_client
 
 DAY = timedelta(days=1)
@@ -242,6 +243,29 @@ def test_an_upload_in_parts_is_locked_as_it_was_begun(s3, lockable):
 def test_half_a_lock_is_refused(s3, lockable, options):
     with refused("InvalidArgument", 400):
         s3.put_object(Bucket=lockable, Key="a", Body=b"a", **options)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_bytes_that_are_to_be_locked_come_with_a_checksum(server, s3, lockable, held):
+    path, body = f"/{lockable}/a", b"a"
+    until = {
+        "x-amz-object-lock-mode": "GOVERNANCE",
+        "x-amz-object-lock-retain-until-date": f"{soon(days=1):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    lock = {"x-amz-object-lock-legal-hold": "ON"} if held else until
+    status, _, told = raw.send(server, "PUT", path, headers=lock, body=body)
+    assert status == 400 and b"<Code>InvalidRequest</Code>" in told, told
+    assert b"Content-MD5" in told
+    with refused("NoSuchKey", 404):
+        s3.get_object(Bucket=lockable, Key="a")
+    for proof in (raw.md5_of(body), {"x-amz-checksum-crc32": "6Le+Qw=="}):
+        status, _, told = raw.send(server, "PUT", path, headers=lock | proof, body=body)
+        assert status == 200, told
+    # A default of the bucket's asks for none.
+    configure(s3, lockable, "GOVERNANCE", Days=1)
+    status, _, told = raw.send(server, "PUT", path, body=body)
+    assert status == 200, told
+    assert s3.head_object(Bucket=lockable, Key="a")["ObjectLockMode"] == "GOVERNANCE"
 
 
 def test_locks_stay_over_a_kill(own_server):

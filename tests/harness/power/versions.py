@@ -6,6 +6,7 @@ What they make is looked at as `looking.py` says.
 import time
 from datetime import UTC, datetime, timedelta
 
+from harness import raw
 from harness.server import ROOT
 
 from .acts import BLOB, INLINE, side_by_side
@@ -60,6 +61,7 @@ def put(world, bucket, name, size_bytes, *, mode=None, until=None):
     if mode:
         locks["x-amz-object-lock-mode"] = mode
         locks["x-amz-object-lock-retain-until-date"] = until
+        locks |= raw.md5_of(body)
     with world.ledger.trying(changes) as answer:
 
         def ask():

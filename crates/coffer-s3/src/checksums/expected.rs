@@ -87,6 +87,11 @@ impl ExpectedDigests {
         })
     }
 
+    /// Whether there is anything to compare the bytes with.
+    pub(crate) fn has_any(&self) -> bool {
+        self.checksum.is_some() || self.md5.is_some()
+    }
+
     /// The algorithm of the client's checksum.
     pub(crate) fn algorithm(&self) -> Option<ChecksumAlgorithm> {
         self.checksum.as_ref().map(ExpectedChecksum::algorithm)

@@ -8,6 +8,7 @@ use s3s::dto::{
 };
 use s3s::{S3Result, s3_error};
 
+use crate::errors::details::of_argument;
 use crate::http::has_any;
 
 /// How the names begin of headers that ask for a lock.
@@ -27,8 +28,10 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedLock> {
     let retention = match (text(MODE), text(UNTIL)) {
         (None, None) => None,
         (Some(mode), Some(until)) => Some(Retention {
-            mode: mode_of(mode)
-                .ok_or_else(|| s3_error!(InvalidArgument, "Unknown wormMode directive."))?,
+            mode: mode_of(mode).ok_or_else(|| {
+                let error = s3_error!(InvalidArgument, "Unknown wormMode directive.");
+                of_argument(error, MODE, mode)
+            })?,
             until_ms: until_of(until)?,
         }),
         _ => {
@@ -43,14 +46,28 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedLock> {
         None => None,
         Some("ON") => Some(true),
         Some("OFF") => Some(false),
-        Some(_) => {
-            return Err(s3_error!(
+        Some(other) => {
+            let error = s3_error!(
                 InvalidArgument,
                 "Legal Hold must be either of 'ON' or 'OFF'"
-            ));
+            );
+            return Err(of_argument(error, HOLD, other));
         }
     };
     Ok(AskedLock { retention, hold })
+}
+
+/// Refuses bytes that nothing proves to have arrived as they were sent, where they are to be
+/// locked.
+pub(crate) fn check_proven(asked: &AskedLock, is_proven: bool) -> S3Result {
+    if is_proven || *asked == AskedLock::default() {
+        return Ok(());
+    }
+    Err(s3_error!(
+        InvalidRequest,
+        "An object that is put with Object Lock parameters needs a Content-MD5 or x-amz-checksum- \
+         HTTP header, or a checksum in a trailer"
+    ))
 }
 
 /// Whether retention for governance is to be passed over.
