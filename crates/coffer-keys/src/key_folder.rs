@@ -327,15 +327,19 @@ impl PlacedSource {
             SourceSpec::Keyring(name) => {
                 Box::new(KeyringRoot::new(name.as_deref().unwrap_or("coffer")))
             }
-            SourceSpec::Token(token) => {
-                let options = TokenOptions {
-                    module: token.module.clone(),
-                    token: token.token.clone(),
-                    pin: pin(token, secrets)?,
-                    name: token.object.clone(),
-                };
-                Box::new(TokenRoot::new(path(), options))
-            }
+            SourceSpec::Token(token) => Box::new(TokenRoot::new(path(), token.options(secrets)?)),
+        })
+    }
+}
+
+impl TokenSpec {
+    /// The token, and what opens it.
+    pub(crate) fn options(&self, secrets: &SourceSecrets) -> Result<TokenOptions, KeysError> {
+        Ok(TokenOptions {
+            module: self.module.clone(),
+            token: self.token.clone(),
+            pin: pin(self, secrets)?,
+            name: self.object.clone(),
         })
     }
 }

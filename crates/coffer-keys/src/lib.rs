@@ -69,6 +69,7 @@ pub use error::KeysError;
 pub use exports::carried::{CarriedKeystore, SealedKeystore};
 pub use exports::level::{ExportIdentity, ExportRecipient};
 pub use exports::root_backup::{RootBackup, RootMark};
+pub use exports::shared::{FoundIdentity, SealedIdentity, open_identity};
 pub use freshness::{Held, HeldGeneration, Keeping, KeystoreRollback, Outside};
 pub use key_folder::{KeyFolder, SourceSecrets};
 pub use keystore::bucket_key::BucketKey;

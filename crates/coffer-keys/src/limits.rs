@@ -54,6 +54,16 @@ pub const ARGON2_MEMORY_MAX_KIB: u32 = 4 * 1024 * 1024;
 /// The most passes, and the most lanes, that a root-key file may ask of Argon2id.
 pub const ARGON2_PASSES_MAX: u32 = 64;
 
+/// The work factor of scrypt for an engine's identity under a passphrase: 2 to the power of this,
+/// which takes 128 MiB.
+pub const IDENTITY_WORK_FACTOR: u8 = 17;
+
+/// The highest that is run, for one that was sealed by another program: it takes 1 GiB.
+pub const IDENTITY_WORK_FACTOR_MAX: u8 = 20;
+
+/// The work factor for an engine's identity under a key of a token, which nobody guesses.
+pub(crate) const IDENTITY_WORK_FACTOR_OF_KEY: u8 = 1;
+
 /// Level and bucket ids, in bytes.
 pub(crate) const ID_BYTES: usize = 16;
 

@@ -46,6 +46,7 @@ pub use names::CopyId;
 pub use place::Place;
 pub use read::{CopyReader, Moment, RestoredCatalog};
 pub use store::blobs::{BlobPlace, StoredBlob};
+pub use store::identity::IdentityPlace;
 pub use store::lease::{FoundLease, Lease, LeasePlace};
 pub use store::{Copy, CopyRecord, Store};
 pub use sweep::Swept;

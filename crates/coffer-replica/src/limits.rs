@@ -112,3 +112,6 @@ pub const LEASE_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest lease, in bytes.
 pub const LEASE_MAX_BYTES: u64 = 4_096;
+
+/// The longest identity of an engine, sealed, in bytes.
+pub const IDENTITY_MAX_BYTES: u64 = 16 * 1_024;

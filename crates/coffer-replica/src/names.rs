@@ -30,6 +30,9 @@ pub(crate) const KEYSTORES: &str = "keystores";
 /// The lease of an engine.
 pub(crate) const LEASE: &str = "lease.json";
 
+/// The identity of an engine, sealed.
+pub(crate) const IDENTITY: &str = "identity";
+
 /// Where a start of an engine tries its store.
 pub(crate) const PROBES: &str = "probes";
 

@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ReplicaError, Result};
 use crate::head::entry::Entry;
 use crate::limits::SETTINGS_MAX_BYTES;
-use crate::names::{CopyId, LEASE, PROBES, RECORD};
+use crate::names::{CopyId, IDENTITY, LEASE, PROBES, RECORD};
 
 pub(crate) mod lease;
+
+pub(crate) mod identity;
 
 pub(crate) mod blobs;
 
@@ -109,7 +111,7 @@ impl CopyRecord {
 }
 
 /// What is in a place before the first head.
-const BESIDE: [&str; 3] = [RECORD, LEASE, PROBES];
+const BESIDE: [&str; 4] = [RECORD, LEASE, IDENTITY, PROBES];
 
 impl Copy {
     /// A copy of this id; its key is derived from `system_key`. Reads nothing.

@@ -286,6 +286,7 @@ async fn a_copy_that_was_begun_and_holds_nothing_makes_room_for_another() {
     for (path, bytes) in [
         ("copy.json", text),
         ("lease.json", vec![1]),
+        ("identity", vec![1]),
         ("probes/1", vec![]),
     ] {
         store.put(&Path::from(path), bytes.into()).await.unwrap();
@@ -308,6 +309,7 @@ mod fickle;
 mod blobs;
 mod folder;
 mod histories;
+mod identity;
 mod keystores;
 mod lease;
 mod records;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::builder::Resettable;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use coffer_client::AdminClient;
+use coffer_keys::SourceSecrets;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::commands::audit::{AuditCommand, audit};
@@ -34,6 +35,7 @@ use crate::commands::storage::verify::verify;
 use crate::commands::subject::subject;
 use crate::commands::tls::{TlsArgs, TlsCommand, renew_authority};
 use crate::commands::{Cli, Command};
+use crate::config::args::ServeArgs;
 use crate::config::{self, Config};
 use crate::error::Error;
 use crate::hardening::{UserMask, harden};
@@ -57,8 +59,7 @@ pub fn run() -> ExitCode {
             if config.log_format == LogFormat::Json {
                 errors = Errors::Json;
             }
-            let secrets = secrets_of(&config.data, config.root_key.as_ref(), &args.passphrase)?;
-            block_on(serve(config, secrets, how_asked(args)?)).map(|()| ExitCode::SUCCESS)
+            run_server(config, args)
         }),
         Command::Offline(args) => cli.alone("offline").and_then(|()| {
             log::start(LogLevel::Warn, LogFormat::Text);
@@ -113,6 +114,18 @@ pub fn run() -> ExitCode {
         errors.tell(&error);
         failure.unwrap_or_else(|| error.exit_code())
     })
+}
+
+/// Asks for what opens the root key, and serves. What opens an engine is asked for later, when its
+/// store was looked into.
+fn run_server(config: Config, args: &ServeArgs) -> Result<ExitCode, Error> {
+    let root_key = config.root_key.as_ref();
+    let how = how_asked(args, root_key)?;
+    let secrets = match how.engine {
+        Some(_) => SourceSecrets::default(),
+        None => secrets_of(&config.data, root_key, &args.passphrase)?,
+    };
+    block_on(serve(config, secrets, how)).map(|()| ExitCode::SUCCESS)
 }
 
 /// What was typed, and how errors are to be told. What `coffer get` fetches is the user's, as a

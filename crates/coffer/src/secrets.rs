@@ -4,3 +4,5 @@
 pub mod passphrase;
 
 pub mod root_source;
+
+pub mod engine_identity;

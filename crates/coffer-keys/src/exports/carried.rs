@@ -29,7 +29,7 @@ use crate::root::source::RootKey;
 const HEADING: &[u8] = b"coffer carried keystore v1\0";
 
 /// How an armored age file begins.
-const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
+pub(crate) const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
 
 /// A keystore on its way to a sealed copy.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use std::io::{self, Read, Write};
 use std::str::FromStr;
 
 use age::armor::{ArmoredReader, ArmoredWriter, Format};
-use age::{Decryptor, Encryptor, x25519};
+use age::secrecy::SecretString;
+use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
 use coffer_seal::limits::KEY_BYTES;
 use coffer_seal::{BucketId, LevelId, SecretKey, wrap_key};
 use zeroize::Zeroizing;
@@ -168,6 +169,18 @@ impl Seal {
             .map_err(|source| KeysError::ExportNotSealed { source })
     }
 
+    /// For who knows a passphrase, at the cost of 2 to the power of `work_factor`.
+    pub(crate) fn for_passphrase(
+        passphrase: SecretString,
+        work_factor: u8,
+    ) -> Result<Self, KeysError> {
+        let mut recipient = scrypt::Recipient::new(passphrase);
+        recipient.set_work_factor(work_factor);
+        Encryptor::with_recipients(std::iter::once(&recipient as &dyn age::Recipient))
+            .map(Self)
+            .map_err(|source| KeysError::ExportNotSealed { source })
+    }
+
     /// An armored age file.
     pub(crate) fn seal(self, plaintext: &[u8]) -> Result<Vec<u8>, KeysError> {
         let sealed = || -> io::Result<Vec<u8>> {
@@ -213,20 +226,27 @@ pub(crate) fn read_plaintext(plaintext: &[u8]) -> Result<(RootKey, Contents), Ke
 /// One opaque failure for whatever is wrong with sealed bytes.
 pub(crate) fn decrypt(export: &[u8], identity: &ExportIdentity) -> Option<Zeroizing<Vec<u8>>> {
     let export = export.get(..EXPORT_MAX_BYTES.min(export.len()))?;
-    let decryptor = Decryptor::new_buffered(ArmoredReader::new(export)).ok()?;
-    let identities = [&identity.0 as &dyn age::Identity];
-    let mut reader = decryptor.decrypt(identities.into_iter()).ok()?;
+    decrypt_by(export, &identity.0).ok()
+}
+
+/// What an age file, armored or not, opens to.
+pub(crate) fn decrypt_by(
+    sealed: &[u8],
+    identity: &dyn age::Identity,
+) -> Result<Zeroizing<Vec<u8>>, DecryptError> {
+    let decryptor = Decryptor::new_buffered(ArmoredReader::new(sealed))?;
+    let mut reader = decryptor.decrypt(std::iter::once(identity))?;
     // Never outgrown: what is sealed is longer than what is in it.
-    let mut plaintext = Zeroizing::new(vec![0; export.len()]);
+    let mut plaintext = Zeroizing::new(vec![0; sealed.len()]);
     let mut filled_bytes = 0;
     loop {
-        match reader.read(&mut plaintext[filled_bytes..]).ok()? {
+        match reader.read(&mut plaintext[filled_bytes..])? {
             0 => break,
             read_bytes => filled_bytes += read_bytes,
         }
     }
     plaintext.truncate(filled_bytes);
-    Some(plaintext)
+    Ok(plaintext)
 }
 
 impl FromStr for ExportRecipient {
@@ -251,6 +271,15 @@ impl fmt::Debug for ExportRecipient {
 }
 
 impl ExportIdentity {
+    pub(crate) fn generate() -> Self {
+        Self(x25519::Identity::generate())
+    }
+
+    /// As [`ExportIdentity::from_str`] reads it.
+    pub(crate) fn to_text(&self) -> SecretString {
+        self.0.to_string()
+    }
+
     /// Who it opens exports for.
     pub fn recipient(&self) -> ExportRecipient {
         ExportRecipient(self.0.to_public())

@@ -77,6 +77,12 @@ impl SourceSpec {
         matches!(self, Self::Passphrase)
     }
 
+    /// Whether servers on several machines can have what it holds: then the gateways of an engine
+    /// share their identity by it.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::Passphrase | Self::Token(_))
+    }
+
     /// Whether it names files of the machine that the server runs on: not for everyone to choose.
     pub fn names_files(&self) -> bool {
         matches!(self, Self::File(Some(_)) | Self::Token(_))

@@ -36,7 +36,8 @@ use crate::root::source::{RootKey, RootMedium, RootSource, Sanitization};
 
 mod generation;
 
-const HEADING: &str = "coffer token root key v1";
+/// How a text begins.
+pub(crate) const HEADING: &str = "coffer token root key v1";
 
 const NONCE_BYTES: usize = 12;
 
@@ -138,7 +139,7 @@ impl TokenRoot {
     }
 
     /// Destroys the token's keys for this file but the one of this id, and makes sure.
-    fn destroy_keys(&self, kept: Option<[u8; 16]>) -> Result<(), KeysError> {
+    pub(crate) fn destroy_keys(&self, kept: Option<[u8; 16]>) -> Result<(), KeysError> {
         let Some(family) = *self.family.lock() else {
             return Ok(());
         };

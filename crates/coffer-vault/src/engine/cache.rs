@@ -78,22 +78,9 @@ impl Mark {
 /// be the last that there is of it, and nothing is removed.
 pub fn prepare_cache(data: &Path, from: &Place, has_log: bool) -> Result<()> {
     let _lock = Folder::hold(data)?;
-    let url = from.public_url();
-    if let Some(mark) = Mark::read(data)? {
-        if mark.url != url {
-            let problem = "it is the cache of the log at another URL: take another folder, or \
-                           remove it";
-            return Err(target(data, problem));
-        }
-        if mark.had_log && !has_log {
-            let problem = "it is the cache of a log that this store does not have any more, and \
-                           may be all that is left of it: put the store back; to begin a new \
-                           engine, take another folder";
-            return Err(target(data, problem));
-        }
-    }
+    check_cache(data, from, has_log)?;
     let mark = Mark {
-        url,
+        url: from.public_url(),
         had_log: has_log,
     };
     mark.write(data)?;
@@ -113,6 +100,28 @@ pub fn prepare_cache(data: &Path, from: &Place, has_log: bool) -> Result<()> {
         } else {
             remove(&entry.path())?;
         }
+    }
+    Ok(())
+}
+
+/// Refuses a folder that [`prepare_cache`] refuses, and changes nothing. Blocks.
+pub(super) fn check_cache(data: &Path, from: &Place, has_log: bool) -> Result<()> {
+    if !data.exists() {
+        return Ok(());
+    }
+    let Some(mark) = Mark::read(data)? else {
+        return Ok(());
+    };
+    if mark.url != from.public_url() {
+        let problem = "it is the cache of the log at another URL: take another folder, or \
+                       remove it";
+        return Err(target(data, problem));
+    }
+    if mark.had_log && !has_log {
+        let problem = "it is the cache of a log that this store does not have any more, and \
+                       may be all that is left of it: put the store back; to begin a new \
+                       engine, take another folder";
+        return Err(target(data, problem));
     }
     Ok(())
 }

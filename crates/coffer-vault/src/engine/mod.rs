@@ -21,9 +21,12 @@ mod blobs;
 
 mod found;
 
+mod identity;
+
 mod keeper;
 
 pub use self::blobs::blob_cache;
 pub use self::cache::prepare_cache;
 pub(crate) use self::cache::refuse_cache;
+pub use self::identity::EngineIdentity;
 pub use self::keeper::{LeaseKeeper, Turn};

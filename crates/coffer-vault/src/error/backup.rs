@@ -54,7 +54,8 @@ pub enum CopyError {
     /// The keystore in the copy is for recipients of age.
     #[error(
         "the keystore in this copy is sealed for recipients of age: name the file of an identity, \
-         --identity FILE; or put a `keystore` and what opens it into the folder"
+         --identity FILE, or of an engine that has a passphrase or a token in its place, \
+         --root-key SOURCE; or put a `keystore` and what opens it into the folder"
     )]
     IdentityMissing,
     /// A copy without a keystore can't be followed.
@@ -142,6 +143,12 @@ pub enum CopyError {
     NotFetched {
         /// What the store said.
         problem: String,
+    },
+    /// The identity in the store of an engine opens nothing.
+    #[error("the object `identity` in the engine's store {problem}; nothing was changed")]
+    EngineIdentity {
+        /// What is so with it, and what to do.
+        problem: &'static str,
     },
     /// What the log of an engine takes care of.
     #[error("this server is a gateway of an engine: {what}")]

@@ -150,6 +150,8 @@ pub struct ServeArgs {
     )]
     pub tls_key: Option<PathBuf>,
     /// Where the root key is made at the first start: file, passphrase, keyring, or a PKCS#11 URI
+    ///
+    /// With --engine, what all gateways share: passphrase, or a PKCS#11 URI.
     #[arg(
         long,
         value_name = "SOURCE",
@@ -209,8 +211,10 @@ pub struct StandingArgs {
     pub identity: Option<PathBuf>,
     /// Be a gateway: serve from this store, beside other gateways; DATA is a cache
     ///
-    /// One gateway serves, the others forward, and take over. All have the same --identity.
-    #[arg(long, value_name = "URL", requires = "identity",
+    /// One gateway serves, the others forward, and take over.
+    ///
+    /// All have the same passphrase or token (--root-key), or --identity.
+    #[arg(long, value_name = "URL",
           conflicts_with_all = ["accept_rollback", "fenced_by", "follow"])]
     pub engine: Option<String>,
     /// Where a gateway takes what other gateways forward
@@ -325,6 +329,7 @@ Examples:
   coffer serve --root-key keyring           at the first start; later `coffer keystore move`
   coffer serve --config coffer.toml
   coffer serve --follow file:///mnt/copy --identity key.txt --data /srv/standby
+  coffer serve --engine 's3://log/coffer?endpoint=https://store:9000' --root-key passphrase
   coffer serve --engine 's3://log/coffer?endpoint=https://store:9000' --identity key.txt
   coffer serve --fenced-by far              changes nothing once a standby of that copy serves
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use coffer_keys::ExportIdentity;
 use coffer_replica::{CopyRecord, Place};
 use coffer_vault::{
     BlobCache, EngineSeat, LeaseKeeper, TakenLog, Turn, Vault, VaultOptions, blob_cache,
@@ -18,11 +19,12 @@ use crate::error::Error;
 use crate::gateways::authority::share_authority;
 use crate::gateways::identity::GatewayIdentity;
 use crate::limits::{CACHE_TENDED_EVERY, GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_RETRY_MAX};
+use crate::secrets::engine_identity::gateway_identity;
 use crate::serve::follow::{Ended, Following, serve_standby};
 use crate::serve::gateway::Gateway;
 use crate::serve::listeners::Listeners;
 use crate::serve::signals::{Reloads, Signals};
-use crate::serve::standing::EngineHow;
+use crate::serve::standing::{EngineHow, EngineKey};
 use crate::serve::{Server, begun, service_manager};
 
 /// Serves until a signal asks for the end.
@@ -46,6 +48,10 @@ pub async fn serve_engine(
     let address = how.advertise.clone();
     let address = address.unwrap_or_else(|| listen_at.to_string());
     let keeper = Arc::new(LeaseKeeper::begin(&how.from, address).await?);
+    let identity = tokio::select! {
+        identity = identity_of(&config, &how) => identity?,
+        _ = signals.next() => return Ok(()),
+    };
     let tending = Tending::default();
     let mut gateway = EngineGateway {
         config,
@@ -53,6 +59,7 @@ pub async fn serve_engine(
             listen: listen_at,
             ..how
         },
+        identity,
         options,
         keeper: keeper.clone(),
         taken: Some((listeners, gateways)),
@@ -90,6 +97,8 @@ pub async fn serve_engine(
 struct EngineGateway {
     config: Config,
     how: EngineHow,
+    /// What opens the engine's keystore.
+    identity: ExportIdentity,
     options: VaultOptions,
     keeper: Arc<LeaseKeeper>,
     /// Addresses that were taken, and nothing listens at yet.
@@ -165,7 +174,7 @@ impl EngineGateway {
         let (listeners, gateways) = self.take()?;
         let following = Following {
             from: self.how.from.clone(),
-            identity: Some(self.how.identity.clone()),
+            identity: Some(self.identity.clone()),
             vault: self.options.clone(),
             engine: Some(self.keeper.clone()),
         };
@@ -213,7 +222,7 @@ impl EngineGateway {
         };
         let seat = EngineSeat::new(
             self.how.from.clone(),
-            &self.how.identity,
+            &self.identity,
             (self.keeper.address().to_owned(), right.clone()),
             log,
         );
@@ -277,6 +286,16 @@ impl EngineGateway {
         match self.taken.take() {
             Some(taken) => Ok(taken),
             None => Ok((Listeners::take(&self.config)?, listen(self.how.listen)?)),
+        }
+    }
+}
+
+/// What opens the engine's keystore: as it was given, or as it lies in the store.
+async fn identity_of(config: &Config, how: &EngineHow) -> Result<ExportIdentity, Error> {
+    match &how.key {
+        EngineKey::Given(identity) => Ok(identity.clone()),
+        EngineKey::Shared(source, args) => {
+            gateway_identity(&how.from, source, args, &config.data).await
         }
     }
 }

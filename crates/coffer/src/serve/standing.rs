@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use coffer_keys::{ExportIdentity, SourceSecrets};
+use coffer_keys::{ExportIdentity, SourceSecrets, SourceSpec};
 use coffer_replica::Place;
 use coffer_vault::policy::ObjectOwnership as Ownership;
 use coffer_vault::{Day, EtagStyle, FencedBy, VaultOptions};
 
 use crate::config::{Config, Etag, ObjectOwnership};
+use crate::secrets::passphrase::PassphraseArgs;
 
 /// What it goes on from, and who else may serve.
 #[derive(Default)]
@@ -30,13 +31,21 @@ pub struct EngineHow {
     /// The store that holds the engine's log.
     pub from: Place,
     /// What opens its keystore.
-    pub identity: ExportIdentity,
+    pub key: EngineKey,
     /// Where it takes what other gateways forward, when it serves.
     pub listen: SocketAddr,
     /// Where they find that, if it is elsewhere: a host and a port.
     pub advertise: Option<String>,
     /// How much of the blobs it keeps on its disk, in bytes.
     pub cache_bytes: u64,
+}
+
+/// What all gateways of an engine have to open its keystore.
+pub enum EngineKey {
+    /// An identity.
+    Given(ExportIdentity),
+    /// What opens the identity that lies in the store.
+    Shared(SourceSpec, PassphraseArgs),
 }
 
 /// How the vault is opened.
@@ -51,7 +60,8 @@ pub fn vault_options(config: &Config, secrets: SourceSecrets, how: &How) -> Vaul
             ObjectOwnership::BucketOwnerPreferred => Ownership::BucketOwnerPreferred,
             ObjectOwnership::ObjectWriter => Ownership::ObjectWriter,
         },
-        source: config.root_key.clone(),
+        // A gateway's root key comes with the keystore, and goes with its cache.
+        source: config.root_key.clone().filter(|_| how.engine.is_none()),
         secrets,
         accept_rollback: how.accept_rollback,
         fenced_by: how.fenced_by.clone(),

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::output::moments::time_or_ago;
 use crate::output::printable::{printable, size};
 use crate::output::table::{moment, print};
+use crate::secrets::engine_identity::identity_there;
 use crate::secrets::passphrase::PassphraseArgs;
 use crate::secrets::root_source::secrets_of;
 
@@ -36,6 +37,8 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "NUMBER:SHA256")]
     pub head: Option<KnownHead>,
     /// Where the root key is, if the data folder does not say, such as file:/PATH
+    ///
+    /// Of an engine's log, the passphrase or the token that its gateways share.
     #[arg(long, value_name = "SOURCE")]
     pub root_key: Option<SourceSpec>,
     /// Where the passphrase of the root key comes from.
@@ -51,10 +54,19 @@ pub struct RestoreArgs {
 
 /// Restores, and tells. Progress is drawn on standard error if that is a terminal.
 pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error> {
-    let source = args.root_key.clone();
-    let secrets = secrets_of(data, source.as_ref(), &args.passphrase)?;
     let from = Place::parse(&args.from).map_err(VaultError::from)?;
-    let identity = args.identity.as_deref().map(identity_of).transpose()?;
+    let identity = match (&args.identity, &args.root_key) {
+        (Some(identity), _) => Some(identity_of(identity)?),
+        (None, Some(source)) if source.is_shared() => {
+            identity_there(&from, source, &args.passphrase).await?
+        }
+        (None, _) => None,
+    };
+    // Of an engine, it is what opens the identity: the root key comes with the keystore.
+    let is_of_engine = identity.is_some() && args.identity.is_none();
+    let source = args.root_key.clone().filter(|_| !is_of_engine);
+    let secrets = secrets_of(data, source.as_ref(), &args.passphrase)?;
+    let has_identity = identity.is_some();
     let bar = if args.json {
         ProgressBar::hidden()
     } else {
@@ -96,7 +108,7 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         doing: "writing the report",
         source,
     })?;
-    if args.identity.is_some() && args.head.is_none() {
+    if has_identity && args.head.is_none() {
         eprintln!(
             "warning: nothing proves that your server made this copy: recipients of age are \
              public, so another's copy opens by the same identity. `--head NUMBER:SHA256`, noted \
@@ -276,5 +288,6 @@ Examples:
   coffer restore --from file:///mnt/disk/coffer --data /srv/monday --at '2026-11-23 08:00' \\
       --bucket photos
   coffer restore --from file:///mnt/disk/coffer --data /srv/restored --identity key.txt
+  coffer restore --from 's3://log/coffer' --data /srv/restored --root-key passphrase    an engine's
   coffer verify --data /srv/restored
   coffer serve --data /srv/restored --accept-rollback";

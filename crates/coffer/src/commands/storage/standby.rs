@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use coffer_admin::{Promotion, Standby};
 use coffer_client::AdminClient;
+use coffer_keys::SourceSpec;
 use coffer_replica::Place;
 use coffer_vault::{FencedBy, VaultError};
 use http::Method;
@@ -18,7 +19,7 @@ use crate::error::Error;
 use crate::limits::CACHE_BYTES_DEFAULT;
 use crate::output::printable::size;
 use crate::output::table::{AnswerArgs, moment, sheet, show};
-use crate::serve::standing::{EngineHow, How};
+use crate::serve::standing::{EngineHow, EngineKey, How};
 
 /// `coffer standby`.
 #[derive(Debug, Args)]
@@ -50,8 +51,8 @@ pub enum StandbyCommand {
 /// How a server is to be started: as a standby, or fenced off by a copy, if that was asked for.
 ///
 /// # Errors
-/// When the URL or the identity is none.
-pub fn how_asked(args: &ServeArgs) -> Result<How, Error> {
+/// When the URL or the identity is none, or there is nothing that opens an engine.
+pub fn how_asked(args: &ServeArgs, root_key: Option<&SourceSpec>) -> Result<How, Error> {
     let standing = &args.standing;
     let follow = match &standing.follow {
         Some(url) => {
@@ -69,15 +70,15 @@ pub fn how_asked(args: &ServeArgs) -> Result<How, Error> {
                 .to_owned(),
         });
     }
-    let engine = match (&standing.engine, &standing.identity) {
-        (Some(url), Some(identity)) => Some(EngineHow {
+    let engine = match &standing.engine {
+        Some(url) => Some(EngineHow {
             from: Place::parse(url).map_err(VaultError::from)?,
-            identity: identity_of(identity)?,
+            key: engine_key(args, root_key)?,
             listen: standing.gateway_listen.unwrap_or(GATEWAY_LISTEN_DEFAULT),
             advertise: standing.gateway_advertise.clone(),
             cache_bytes: standing.cache_size.unwrap_or(CACHE_BYTES_DEFAULT),
         }),
-        _ => None,
+        None => None,
     };
     Ok(How {
         accept_rollback: args.accept_rollback,
@@ -88,6 +89,36 @@ pub fn how_asked(args: &ServeArgs) -> Result<How, Error> {
             after: standing.fenced_after,
         }),
     })
+}
+
+/// What all gateways of an engine have: an identity, or a source that opens the one in its store.
+fn engine_key(args: &ServeArgs, root_key: Option<&SourceSpec>) -> Result<EngineKey, Error> {
+    let identity = args.standing.identity.as_deref();
+    let (option, problem) = match (identity, root_key) {
+        (Some(identity), None) => return Ok(EngineKey::Given(identity_of(identity)?)),
+        (None, Some(source)) if source.is_shared() => {
+            let (source, passphrase) = (source.clone(), args.passphrase.clone());
+            return Ok(EngineKey::Shared(source, passphrase));
+        }
+        (Some(_), Some(_)) => (
+            "--root-key",
+            "the gateways of an engine have this or --identity, not both".to_owned(),
+        ),
+        (None, Some(source)) => (
+            "--root-key",
+            format!(
+                "gateways on several machines don't share what {source} holds: write passphrase \
+                 or a PKCS#11 URI, or give all the same --identity FILE"
+            ),
+        ),
+        (None, None) => (
+            "--engine",
+            "all gateways share what opens its keystore: name that, --root-key passphrase, \
+             --root-key pkcs11:…, or --identity FILE"
+                .to_owned(),
+        ),
+    };
+    Err(Error::Option { option, problem })
 }
 
 /// Asks, and shows the answer.
