@@ -18,13 +18,14 @@ def url_at(store, prefix="engine"):
 
 
 class Gateway(Server):
-    """One gateway, with a cache of its own."""
+    """One gateway, with a cache of its own; it has an identity, or the root-key source given."""
 
-    def __init__(self, folder, url, *arguments, config=""):
+    def __init__(self, folder, url, *arguments, config="", root_key=None):
         identity = made(folder) / "identity"
         identity.write_text(f"{IDENTITY}\n")
         self.gateway_port = free_port()
-        engine = ["--engine", url, "--identity", str(identity)]
+        key = ["--root-key", root_key] if root_key else ["--identity", str(identity)]
+        engine = ["--engine", url, *key]
         engine += ["--gateway-listen", f"127.0.0.1:{self.gateway_port}"]
         super().__init__(folder, config=config, arguments=[*engine, *arguments])
 

@@ -15,6 +15,10 @@ const NOISE: &str = "noise without the keys that were destroyed: no keystore was
                      kept an older keystore apart, with its root key, opens by it what that store \
                      still has";
 
+/// Where the identity of an engine may be.
+const BESIDE: &str = " (which may lie in that store as well, sealed by a passphrase or a token that \
+                      the gateways share)";
+
 impl Copies {
     /// All copies that there are and were, as far as they are remembered, as they stand to an erase
     /// that left this generation of the keystore; and what is to be said where they are not known.
@@ -96,6 +100,11 @@ fn on_receipt(entry: &Entry, generation: u64) -> SealedCopy {
     let removed_at = entry.removed_ms.map(rfc3339);
     let keystore = entry.keystore.as_ref();
     let keystore = keystore.map(|with| keystore_on_receipt(with, &removed_at, generation));
+    let is_of_engine = entry
+        .keystore
+        .as_ref()
+        .is_some_and(|with| with.is_of_engine);
+    let holds_keys = |keystore| holds_keys(keystore, is_of_engine);
     let noise = keystore.as_ref().map_or(NOISE.to_owned(), holds_keys);
     let holds = match &removed_at {
         None => format!(
@@ -141,10 +150,11 @@ fn keystore_on_receipt(
 }
 
 /// Who can open what, of a copy that holds a keystore.
-fn holds_keys(keystore: &CopyKeystore) -> String {
+fn holds_keys(keystore: &CopyKeystore, is_of_engine: bool) -> String {
+    let beside = if is_of_engine { BESIDE } else { "" };
     let opener = match &keystore.recipients[..] {
         [] => "with the root key of its time".to_owned(),
-        recipients => format!("with an identity of {}", recipients.join(" or ")),
+        recipients => format!("with an identity of {}{beside}", recipients.join(" or ")),
     };
     match keystore.state {
         CopyKeystoreState::Taken => format!(
