@@ -1,6 +1,11 @@
 """Gateways that share a passphrase or a token: the engine's identity lies in its store, sealed."""
 
+import fcntl
 import json
+import os
+import pty
+import subprocess
+import termios
 import threading
 
 import pytest
@@ -180,8 +185,41 @@ def test_a_damaged_identity_is_told_and_can_be_put_back(tmp_path, store, log, se
         check(client(first, key))
 
 
+def age(*arguments, answers):
+    """Runs the program `age`, which asks at a terminal, and answers each of its questions."""
+    here, there = pty.openpty()
+    running = subprocess.Popen(
+        ["age", *map(str, arguments)],
+        stdin=there,
+        stdout=there,
+        stderr=there,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(there)
+    said = b""
+    for answer in answers:
+        said = b""
+        while not said.endswith(b": "):
+            said += os.read(here, 1000)
+        os.write(here, f"{answer}\n".encode())
+    code = running.wait(60)
+    os.close(here)
+    assert code == 0, said
+
+
 def test_an_engine_gets_a_passphrase_and_another(tmp_path, store, log, secrets):
-    """As the guide has it: what `age --passphrase` makes of the identity is put into the store."""
+    """As the guide has it, by the program `age`."""
+    key_file, sealed = tmp_path / "key.txt", tmp_path / "sealed.age"
+    key_file.write_text(f"# created: today\n{IDENTITY}\n")
+
+    def seal(passphrase):
+        asked = ("--passphrase", "--armor", "--output", sealed, key_file)
+        age(*asked, answers=[passphrase, passphrase])
+        log.put("identity", sealed.read_bytes())
+        key_file.unlink()
+        sealed.unlink()
+
     with Gateway(tmp_path / "one", url_at(store)) as first:
         key = first.credentials()
         fill(client(first, key))
@@ -189,15 +227,29 @@ def test_an_engine_gets_a_passphrase_and_another(tmp_path, store, log, secrets):
             gateway(tmp_path, store, "two").start()
         assert told.value.code == 1
         assert not log.has_identity()
-        for passphrase in (OTHER, PASSPHRASE):
-            text = f"# created: today\n{IDENTITY}\n".encode()
-            log.put("identity", sealed_by_passphrase(text, passphrase))
-            (secrets / "coffer-passphrase").write_text(passphrase)
-            with gateway(tmp_path, store, f"by-{passphrase[:4]}") as second:
-                check(client(second, key))
+        seal(PASSPHRASE)
+        with gateway(tmp_path, store, "two") as second:
+            check(client(second, key))
+            sealed.write_bytes(log.read("identity"))
+            age("--decrypt", "--output", key_file, sealed, answers=[PASSPHRASE])
+            seal(OTHER)
+            check(client(second, key))
+        with pytest.raises(StartError, match="does not open with this passphrase"):
+            gateway(tmp_path, store, "two").start()
+        (secrets / "coffer-passphrase").write_text(OTHER)
+        with gateway(tmp_path, store, "two") as second:
+            check(client(second, key))
         # Who was given the identity goes on.
         first.restart()
         answered(lambda: check(client(first, key)))
+
+
+def test_what_the_first_gateway_seals_opens_by_other_programs(tmp_path, store, log, secrets):
+    with gateway(tmp_path, store, "one"):
+        sealed, key_file = tmp_path / "old.age", tmp_path / "key.txt"
+        sealed.write_bytes(log.read("identity"))
+        age("--decrypt", "--output", key_file, sealed, answers=[PASSPHRASE])
+        assert key_file.read_text() == log.identity()
 
 
 def test_an_engine_is_restored_by_its_passphrase(tmp_path, store, secrets):

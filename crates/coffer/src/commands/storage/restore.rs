@@ -265,8 +265,9 @@ fn damaged(heads: &[u64], unchecked: Option<Gap>) -> String {
 const EXAMPLES: &str = "\
 The data folder holds `keystore` and what opens it, and nothing else; or only what opens it, where
 the keystore goes along with the copy (`coffer replica add --with-keystore`); or nothing, with
---identity, where it does so for recipients of age. An interrupted restore goes on
-when it is asked for again. The first start on it takes `--accept-rollback`.
+--identity, where it does so for recipients of age, or with --root-key, of an engine whose gateways
+share a passphrase or a token. An interrupted restore goes on when it is asked for again. The first
+start on it takes `--accept-rollback`.
 
 --at goes back to any second that the copy keeps (`coffer replica add --keep`). Where it lies in a
 time of which the copy has no state, that is told, and what was at the beginning of it is restored.
@@ -288,6 +289,6 @@ Examples:
   coffer restore --from file:///mnt/disk/coffer --data /srv/monday --at '2026-11-23 08:00' \\
       --bucket photos
   coffer restore --from file:///mnt/disk/coffer --data /srv/restored --identity key.txt
-  coffer restore --from 's3://log/coffer' --data /srv/restored --root-key passphrase    an engine's
+  coffer restore --from 's3://log/coffer' --data /srv/restored --root-key passphrase
   coffer verify --data /srv/restored
   coffer serve --data /srv/restored --accept-rollback";
