@@ -61,7 +61,7 @@ pub const IDENTITY_WORK_FACTOR: u8 = 17;
 /// The highest that is run, for one that was sealed by another program: it takes 1 GiB.
 pub const IDENTITY_WORK_FACTOR_MAX: u8 = 20;
 
-/// The work factor for an engine's identity under a key of a token, which nobody guesses.
+/// The work factor for an engine's identity under a key that a token seals: 256 random bits.
 pub(crate) const IDENTITY_WORK_FACTOR_OF_KEY: u8 = 1;
 
 /// Level and bucket ids, in bytes.

@@ -3,7 +3,7 @@
 //!
 //! All gateways of an engine have one identity of age. Here it comes from what they share besides
 //! the store: a passphrase, which seals it as `age --passphrase` does; or a token, which seals a
-//! key, as of a root-key file, of which a passphrase follows that nobody can guess. That key is
+//! key, as of a root-key file, of which a passphrase of 256 random bits follows. That key is
 //! never destroyed: what a store overwrites counts as purged nowhere.
 
 use std::fmt;
