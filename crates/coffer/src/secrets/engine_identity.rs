@@ -9,7 +9,7 @@ use coffer_vault::EngineIdentity;
 use crate::error::Error;
 use crate::secrets::passphrase::{PassphraseArgs, Purpose, pin};
 
-/// The identity of the engine in this store, for the gateway whose cache is there; where there is no
+/// The identity of the engine in this store, for the gateway with this cache; where there is no
 /// engine yet, it is made.
 ///
 /// # Errors
