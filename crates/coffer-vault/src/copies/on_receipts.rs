@@ -16,8 +16,8 @@ const NOISE: &str = "noise without the keys that were destroyed: no keystore was
                      still has";
 
 /// Where the identity of an engine may be.
-const BESIDE: &str = " (which may lie in that store as well, sealed by a passphrase or a token that \
-                      the gateways share)";
+const BESIDE: &str = " (which may lie in that store as well, sealed by a passphrase or a token \
+                      that the gateways share)";
 
 impl Copies {
     /// All copies that there are and were, as far as they are remembered, as they stand to an erase
