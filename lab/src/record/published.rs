@@ -69,14 +69,18 @@ impl Published {
         told.join(", ")
     }
 
-    /// Whether it was measured or asked for, and by whom.
-    pub fn origin(&self) -> String {
-        let word = if self.required {
+    /// Whether it was measured or asked for.
+    pub fn word(&self) -> &'static str {
+        if self.required {
             "required"
         } else {
             "published"
-        };
-        format!("{word} ({})", self.source)
+        }
+    }
+
+    /// The same, and by whom.
+    pub fn origin(&self) -> String {
+        format!("{} ({})", self.word(), self.source)
     }
 
     /// In MB/s, whatever its source counts.
@@ -111,7 +115,7 @@ impl Published {
 }
 
 /// What an interval of fewer samples than three holds with says nothing.
-const CONFIDENCE_MIN: f64 = 0.7;
+pub const CONFIDENCE_MIN: f64 = 0.7;
 
 /// How a contender stands to what was required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::record::Experiment;
 use crate::record::published::Published;
 use crate::record::shares;
-use crate::report::drawings::{Form, comparable, form, of_others};
+use crate::report::drawings::{bars_at, comparable, of_others};
 
 /// A list below the plot: what its signs mean, and what has no place in it.
 pub(super) fn list(experiment: &Experiment, published: &[&Published]) -> Markup {
@@ -18,7 +18,7 @@ pub(super) fn list(experiment: &Experiment, published: &[&Published]) -> Markup 
         rest.extend(published.iter().filter(|one| one.says.is_some()));
     }
     // Bars have their names beside them.
-    drawn.retain(|_| form(experiment) == Form::Lines);
+    drawn.retain(|_| bars_at(experiment).is_none());
     html! {
         @if !drawn.is_empty() || !rest.is_empty() {
             ul.beside {

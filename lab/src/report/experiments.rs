@@ -6,7 +6,7 @@ use crate::contender::{Availability, Contender};
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 use crate::report::beside;
-use crate::report::drawings::{Form, comparable, drawings, form};
+use crate::report::drawings::{bars_at, comparable, drawings};
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
 use crate::report::table::{cost, counterparts, figure, place, warnings};
@@ -94,16 +94,11 @@ fn one(experiment: &Experiment, all: &[&Experiment], published: &[Published]) ->
         figure.wide[parts.len() > 1] {
             figcaption {
                 h3 { (experiment.title) }
-                @if form(experiment) != Form::Lines { p.axis { (unit(experiment)) } }
+                @if bars_at(experiment).is_some() { p.axis { (unit(experiment)) } }
             }
             @if parts.is_empty() { p.empty { "Not measured here: no contender could run this." } }
             div.parts {
-                @for part in &parts {
-                    div {
-                        @if !part.title.is_empty() { h4 { (part.title) } }
-                        (part.drawing)
-                    }
-                }
+                @for part in &parts { div { (part) } }
             }
             (absentees(experiment))
             (beside::list(experiment, &of_others))

@@ -16,19 +16,15 @@ pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<
     let ladders = all.iter().map(|one| Some((*one, shares::ladder(one)?)));
     let ladders: Vec<(&Experiment, Ladder)> = ladders.collect::<Option<_>>()?;
     let (first, steps) = (ladders.first()?.0, &ladders.first()?.1.steps);
-    if ladders
-        .iter()
-        .any(|(_, ladder)| ladder.steps.len() != steps.len())
-    {
+    let differs = |(_, one): &(&Experiment, Ladder)| one.steps.len() != steps.len();
+    if ladders.iter().any(differs) {
         return None;
     }
     let begin = first.series.first().map_or("", |one| &one.contender.name);
     let between = steps.iter().map(|step| step.name.as_str());
     let names = once(begin).chain(between).chain(once("all steps"));
-    let columns: Vec<Vec<Markup>> = ladders
-        .iter()
-        .map(|(one, ladder)| column(one, ladder))
-        .collect();
+    let columns = ladders.iter().map(|(one, ladder)| column(one, ladder));
+    let columns: Vec<Vec<Markup>> = columns.collect();
     Some(html! {
         figure.wide {
             figcaption {
@@ -61,49 +57,27 @@ pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<
     })
 }
 
-/// What the first kernel costs, what each step changes, and what the last one costs.
+/// What the first kernel costs, what each step saves, and what the last one costs: a bar each.
 fn column(experiment: &Experiment, ladder: &Ladder) -> Vec<Markup> {
-    let mut costs = ladder.steps.iter().map(|step| step.cost);
-    let most = costs.clone().fold(ladder.first, f64::max);
-    let cell = |row: usize, from: f64, to: f64, shown: &str, told: &str| {
+    let whole = |cost: f64| ((0.0, cost), figure(cost), format!(": {}", figure(cost)));
+    let step = |step: &Step| {
+        let (after, before) = (step.cost, step.cost + step.saved);
+        let (saved, share) = (shares::saved(step), shares::percent(step.share));
+        let (name, cost) = (&step.name, figure(after));
+        let told = format!(", {name}: {cost} after it, {saved} saved, {share} of the whole");
+        let ends = (after.min(before), after.max(before));
+        (ends, format!("saves {saved}"), told)
+    };
+    let last = ladder.steps.last().map_or(ladder.first, |step| step.cost);
+    let steps = ladder.steps.iter().map(step);
+    let costs = ladder.steps.iter().map(|step| step.cost);
+    let most = costs.fold(ladder.first, f64::max);
+    let cells = once(whole(ladder.first)).chain(steps);
+    let cells = cells.chain(once(whole(last))).enumerate();
+    let drawn = cells.map(|(row, ((from, to), shown, told))| {
         let drawn = html! { (bar((from / most, to / most), None)) b { (shown) } };
         let told = format!("{}{told}", experiment.title);
         value(&shade(&experiment.series, 0), &told, row, None, &drawn)
-    };
-    let whole = |row, cost| {
-        let shown = figure(cost);
-        cell(row, 0.0, cost, &shown, &format!(": {shown}"))
-    };
-    let step = |(row, step): (usize, &Step)| {
-        let (cost, before) = (step.cost, step.cost + step.saved);
-        let (saved, share) = (shares::saved(step), shares::percent(step.share));
-        let shown = figure(cost);
-        let told = format!(
-            ", {}: {shown} after it, {saved} saved, {share} of the whole",
-            step.name
-        );
-        cell(
-            row + 1,
-            cost.min(before),
-            cost.max(before),
-            &change(step),
-            &told,
-        )
-    };
-    let first = once(whole(0, ladder.first));
-    let last = costs.next_back().unwrap_or(ladder.first);
-    let steps = ladder.steps.iter().enumerate().map(step);
-    first
-        .chain(steps)
-        .chain(once(whole(ladder.steps.len() + 1, last)))
-        .collect()
-}
-
-/// What a step changes, with its sign.
-fn change(step: &Step) -> String {
-    if step.saved.abs() < 0.005 {
-        return "0".to_owned();
-    }
-    let sign = if step.saved > 0.0 { "−" } else { "+" };
-    format!("{sign}{}", figure(step.saved.abs()))
+    });
+    drawn.collect()
 }

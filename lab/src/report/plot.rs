@@ -14,12 +14,13 @@ use maud::{Markup, html};
 use crate::record::Series;
 use crate::report::table::figure;
 
-pub use lines::{Frame, lines};
+pub use lines::lines;
 
 /// How many shades of a hue the style sheet has.
 const SHADES: usize = 8;
 
 /// One figure.
+#[derive(Clone)]
 pub struct Mark {
     /// Its colour; `published` or `required`, where it is one of others.
     pub class: String,
@@ -66,13 +67,12 @@ pub fn bar((from, to): (f64, f64), interval: Option<(f64, f64)>) -> Markup {
     }
 }
 
-/// Draws a bar for each figure, in their order, from zero to `longest`. None when there is nothing
-/// to draw.
-pub fn bars(title: &str, rows: &[Mark], longest: f64) -> Option<Markup> {
-    if longest <= 0.0 || rows.is_empty() {
-        return None;
-    }
-    let row = |(index, one): (usize, &Mark)| {
+/// Draws a bar for each figure, in their order, from zero to the longest of `family`, which share a
+/// scale. None when there is nothing to draw.
+pub fn bars(of: &str, title: &str, rows: &[Mark], family: &[Mark]) -> Option<Markup> {
+    let ends = family.iter().map(|mark| mark.interval.1);
+    let longest = ends.fold(0.0, f64::max);
+    let row = |index: usize, one: &Mark| {
         let (low, high) = one.interval;
         let interval = (low < high).then_some((low / longest, high / longest));
         let drawn = html! {
@@ -82,9 +82,12 @@ pub fn bars(title: &str, rows: &[Mark], longest: f64) -> Option<Markup> {
         };
         value(&one.class, &one.told, index, None, &drawn)
     };
-    Some(html! {
-        div.chart.bars role="group" aria-label=(title) tabindex="0" {
-            @for one in rows.iter().enumerate().map(row) { (one) }
+    (longest > 0.0 && !rows.is_empty()).then(|| {
+        html! {
+            @if !title.is_empty() { h4 { (title) } }
+            div.chart.bars role="group" aria-label={ (of) ", " (title) } tabindex="0" {
+                @for (index, one) in rows.iter().enumerate() { (row(index, one)) }
+            }
         }
     })
 }
@@ -122,7 +125,7 @@ mod tests {
             mark("user s0", "a", 0, 100.0),
             mark("required", "b", 0, 55.0),
         ];
-        let drawn = bars("t", &rows, 110.0).unwrap().into_string();
+        let drawn = bars("t", "here", &rows, &rows).unwrap().into_string();
         for part in [
             "left:0.00%;width:90.91%",
             "width:50.00%",
@@ -132,6 +135,8 @@ mod tests {
         }
         assert_eq!(drawn.matches("whisker").count(), 1, "{drawn}");
         assert!(drawn.contains("class=\"v required\"") && drawn.contains("b told of 55"));
-        assert!(bars("t", &[], 1.0).is_none() && bars("t", &rows, 0.0).is_none());
+        assert!(drawn.contains("<h4>here</h4>") && bars("t", "", &[], &rows).is_none());
+        let nothing = [mark("user s0", "a", 0, 0.0)];
+        assert!(bars("t", "", &nothing, &nothing).is_none());
     }
 }

@@ -1,15 +1,18 @@
 //! Lines over logarithmic axes: throughput against the size of a message, threads, clients. Each
 //! has its name at its end, or, where there is no room, in a list below.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
+use crate::record::{Axis, Experiment};
 use crate::report::plot::scale::{Scale, spread};
 use crate::report::plot::{Mark, percent, value};
-use crate::report::table::figure;
+use crate::report::table::{figure, place};
 
-/// The least height, and the height of a row of a line's name, in pixels.
+/// The least height, and the height of a row of a name, in pixels.
 const HEIGHT: f64 = 250.0;
-const NAME: f64 = 18.0;
+const ROW: f64 = 18.0;
 
 /// How many letters of a name have room in a row, wide ones too.
 const LETTERS: usize = 22;
@@ -17,139 +20,133 @@ const LETTERS: usize = 22;
 /// How near two names of places may be, as a share of the width.
 const BETWEEN_PLACES: f64 = 0.2;
 
-/// What all lines stand in.
-pub struct Frame<'a> {
-    /// For those who don't see it.
-    pub title: &'a str,
-    /// What figures are.
-    pub unit: &'a str,
-    /// What the horizontal axis counts.
-    pub across: &'a str,
-    /// The least figure and the greatest, also of those that are drawn beside this one.
-    pub range: (f64, f64),
-    /// Where something was measured, in order, and what these places are called.
-    pub places: Vec<(u64, String)>,
+/// Where figures stand: shares of the width, and pixels from the top.
+struct Frame {
+    x: Scale,
+    y: Scale,
+    height: f64,
+}
+
+impl Frame {
+    fn left(&self, place: u64) -> String {
+        format!("left:{}", percent(self.x.at(place as f64)))
+    }
+
+    fn down(&self, value: f64) -> f64 {
+        ((1.0 - self.y.at(value)) * self.height).round()
+    }
 }
 
 /// Draws a line through the figures of each contender, which stand together; and those of others: a
-/// hollow diamond where it was measured, a dash where it was required. None when there is nothing
-/// to draw.
-pub fn lines(frame: &Frame<'_>, measured: &[Mark], others: &[Mark]) -> Option<Markup> {
-    let (low, high) = frame.range;
-    let places = frame.places.iter().map(|(x, _)| *x);
-    // The horizontal axis reaches to figures of others, too.
-    let all = || places.clone().chain(others.iter().map(|mark| mark.x));
-    let (x, y) = (
-        Scale::around(all().min()? as f64, all().max()? as f64),
-        Scale::around(low, high),
-    );
-    if measured.is_empty() || low <= 0.0 || !high.is_finite() {
-        return None;
-    }
+/// hollow diamond where it was measured, a dash where it was required. All of `family` fit into the
+/// vertical axis. None when there is nothing to draw.
+pub fn lines(
+    experiment: &Experiment,
+    measured: &[Mark],
+    others: &[Mark],
+    family: &[Mark],
+) -> Option<Markup> {
+    let across = match experiment.axis {
+        Axis::Threads => "threads",
+        Axis::Clients => "clients",
+        _ => "bytes of a call",
+    };
     let drawn: Vec<&[Mark]> = measured.chunk_by(|a, b| a.name == b.name).collect();
-    let height = HEIGHT.max(drawn.iter().map(|line| height_of_name(line)).sum::<f64>() + NAME);
-    let down = |value: f64| ((1.0 - y.at(value)) * height).round();
-    let left = |place: u64| format!("left:{}", percent(x.at(place as f64)));
+    let names: f64 = drawn.iter().map(|line| height_of_name(line)).sum();
+    let ends = family.iter().map(|mark| <[f64; 2]>::from(mark.interval));
+    let frame = Frame {
+        // The horizontal axis reaches to figures of others, too.
+        x: Scale::over(measured.iter().chain(others).map(|mark| mark.x as f64))?,
+        y: Scale::over(ends.flatten())?,
+        height: HEIGHT.max(names + ROW),
+    };
+    let rows = drawn.len();
+    let groups = drawn.iter().copied();
+    let groups = groups.chain(others.chunk_by(|a, b| a.x == b.x));
     Some(html! {
-        p.axis { (frame.unit) }
-        div.chart.lines role="group" aria-label=(frame.title) tabindex="0" {
-            div.frame style=(format!("height:{height}px")) {
-                @for tick in y.ticks(9) {
-                    span.grid style=(format!("top:{}px", down(tick))) { (round_figure(tick)) }
+        p.axis { (experiment.unit.name()) }
+        div.chart.lines role="group" aria-label=(experiment.title) tabindex="0" {
+            div.frame style=(format!("height:{}px", frame.height)) {
+                @for tick in frame.y.ticks() {
+                    @let told = figure(tick);
+                    span.grid style=(format!("top:{}px", frame.down(tick))) {
+                        (told.trim_end_matches(".00").trim_end_matches(".0"))
+                    }
                 }
                 svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" {
                     @for line in &drawn {
-                        polyline class=(line[0].class) points=(path(line, x, y)) {}
+                        polyline class=(line[0].class) points=(path(line, &frame)) {}
                     }
                 }
-                @for (row, line) in drawn.iter().enumerate() {
-                    @for mark in *line { (point(row, mark, &left(mark.x), down)) }
+                @for (row, marks) in groups.enumerate() {
+                    (points(row.min(rows), marks, row >= rows, &frame))
                 }
-                @for here in others.chunk_by(|a, b| a.x == b.x) {
-                    @let before = x.at(here[0].x as f64) > 0.5;
-                    (figures_of_others(here, drawn.len(), before, &left(here[0].x), (down, height)))
+                @for x in places(measured, frame.x) {
+                    span.place style=(frame.left(x)) { (place(experiment.axis, x)) }
                 }
-                @for (at, name) in named(frame, x) {
-                    span.place style=(format!("left:{}", percent(at))) { (name) }
-                }
-                span.axis.across { (frame.across) " · both axes logarithmic" }
+                span.axis.across { (across) " · both axes logarithmic" }
             }
-            (names(&drawn, down, height))
+            (names_of(&drawn, &frame))
         }
     })
 }
 
-/// The places that have room for their names, the last one first.
-fn named<'a>(frame: &'a Frame<'_>, x: Scale) -> Vec<(f64, &'a str)> {
-    let mut named: Vec<(f64, &str)> = Vec::new();
-    for (place, name) in frame.places.iter().rev() {
-        let at = x.at(*place as f64);
-        let next = named.last();
-        if next.is_none_or(|(next, _)| next - at >= BETWEEN_PLACES) {
-            named.push((at, name));
-        }
-    }
-    named
-}
-
-fn path(line: &[Mark], x: Scale, y: Scale) -> String {
+fn path(line: &[Mark], frame: &Frame) -> String {
     let at = |mark: &Mark| {
-        let (across, up) = (x.at(mark.x as f64), y.at(mark.value));
+        let (across, up) = (frame.x.at(mark.x as f64), frame.y.at(mark.value));
         format!("{:.2},{:.2}", across * 100.0, (1.0 - up) * 100.0)
     };
     line.iter().map(at).collect::<Vec<_>>().join(" ")
 }
 
-fn point(row: usize, mark: &Mark, left: &str, down: impl Fn(f64) -> f64) -> Markup {
-    let (low, high) = mark.interval;
-    let (top, bottom) = (down(high), down(low));
-    let whisker = format!("{left};top:{top}px;height:{}px", bottom - top);
-    let dot = format!("{left};top:{}px", down(mark.value));
+/// Those of one line; or, with their names, those of others at one place, which make room for each
+/// other.
+fn points(row: usize, marks: &[Mark], named: bool, frame: &Frame) -> Markup {
+    let ends = marks.iter().map(|mark| (frame.down(mark.value), ROW));
+    let tops = spread(&ends.collect::<Vec<_>>(), frame.height);
     html! {
-        @if bottom > top { span.whisker.(mark.class) style=(whisker) {} }
-        (value(&format!("dot {}", mark.class), &mark.told, row, Some(&dot), &html! {}))
+        @for (mark, top) in marks.iter().zip(tops) {
+            @let left = frame.left(mark.x);
+            @let (low, high) = (frame.down(mark.interval.0), frame.down(mark.interval.1));
+            @if low > high {
+                @let height = format!("top:{high}px;height:{}px", low - high);
+                span.whisker.(mark.class) style={ (left) ";" (height) } {}
+            }
+            @let dot = format!("{left};top:{}px", frame.down(mark.value));
+            (value(&format!("dot {}", mark.class), &mark.told, row, Some(&dot), &html! {}))
+            @if named {
+                @let before = frame.x.at(mark.x as f64) > 0.5;
+                span.key.before[before] style={ (left) ";top:" (top) "px" } { (mark.name) }
+            }
+        }
     }
 }
 
-/// Those at one place, whose names make room for each other.
-fn figures_of_others(
-    here: &[Mark],
-    row: usize,
-    before: bool,
-    left: &str,
-    (down, height): (impl Fn(f64) -> f64, f64),
-) -> Markup {
-    let labels = here.iter().map(|one| (down(one.value), NAME));
-    let tops = spread(&labels.collect::<Vec<_>>(), height);
-    html! {
-        @for (mark, top) in here.iter().zip(tops) {
-            @let at = format!("{left};top:{}px", down(mark.value));
-            (value(&format!("mark {}", mark.class), &mark.told, row, Some(&at), &html! {}))
-            span.key.before[before] style=(format!("{left};top:{top}px")) { (mark.name) }
-        }
-    }
+/// The places of an axis that have room for their names, the last one first.
+fn places(measured: &[Mark], x: Scale) -> Vec<u64> {
+    let all: BTreeSet<u64> = measured.iter().map(|mark| mark.x).collect();
+    let mut free = f64::INFINITY;
+    let has_room = |place: &u64| {
+        let end = x.at(*place as f64) + BETWEEN_PLACES;
+        let has_room = end <= free;
+        free = if has_room { end - BETWEEN_PLACES } else { free };
+        has_room
+    };
+    all.into_iter().rev().filter(has_room).collect()
 }
 
 /// Broken between words, and within those that are longer than a row.
 fn height_of_name(line: &[Mark]) -> f64 {
-    let (mut rows, mut filled) = (1_usize, 0_usize);
-    for word in line[0].name.split(' ') {
-        let letters = word.chars().count();
-        if filled > 0 && filled + 1 + letters > LETTERS {
-            (rows, filled) = (rows + 1, letters);
-        } else {
-            filled += letters + usize::from(filled > 0);
-        }
-        rows += filled.saturating_sub(1) / LETTERS;
-        filled -= filled.saturating_sub(1) / LETTERS * LETTERS;
-    }
-    rows as f64 * NAME
+    textwrap::wrap(&line[0].name, LETTERS).len() as f64 * ROW
 }
 
 /// The names of lines, at the heights of their ends.
-fn names(drawn: &[&[Mark]], down: impl Fn(f64) -> f64, height: f64) -> Markup {
-    let end = |line: &&[Mark]| (down(line[line.len() - 1].value), height_of_name(line));
-    let tops = spread(&drawn.iter().map(end).collect::<Vec<_>>(), height);
+fn names_of(drawn: &[&[Mark]], frame: &Frame) -> Markup {
+    let end = |line: &&[Mark]| {
+        let last = &line[line.len() - 1];
+        (frame.down(last.value), height_of_name(line))
+    };
+    let tops = spread(&drawn.iter().map(end).collect::<Vec<_>>(), frame.height);
     html! {
         ul.names {
             @for (line, top) in drawn.iter().zip(tops) {
@@ -163,51 +160,33 @@ fn names(drawn: &[&[Mark]], down: impl Fn(f64) -> f64, height: f64) -> Markup {
     }
 }
 
-fn round_figure(value: f64) -> String {
-    if value < 1.0 {
-        return value.to_string();
-    }
-    let told = figure(value);
-    told.trim_end_matches(".00")
-        .trim_end_matches(".0")
-        .to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Unit;
     use crate::report::plot::tests::mark;
 
-    fn frame(places: &[u64]) -> Frame<'static> {
-        Frame {
-            title: "<t>",
-            unit: "MB/s",
-            across: "bytes",
-            range: (9.0, 330.0),
-            places: places.iter().map(|x| (*x, format!("{x} bytes"))).collect(),
-        }
+    fn drawn(measured: &[Mark], others: &[Mark]) -> Option<String> {
+        let mut experiment = Experiment::new("net/x", Axis::BlockBytes, Unit::MegabytesPerSecond);
+        experiment.title = "<t>".to_owned();
+        Some(lines(&experiment, measured, others, measured)?.into_string())
     }
 
     #[test]
     fn what_was_measured_is_drawn_and_told() {
         let all = [(16, 10.0), (1024, 300.0)].map(|(x, value)| mark("kernel s1", "one", x, value));
-        let drawn = lines(
-            &frame(&[16, 1024]),
-            &all,
-            &[mark("published", "a", 1024, 50.0)],
-        );
-        let drawn = drawn.unwrap().into_string();
-        assert!(drawn.contains("aria-label=\"&lt;t&gt;\"") && drawn.contains("1024 bytes"));
+        assert!(drawn(&[], &[]).is_none());
+        let drawn = drawn(&all, &[mark("published", "a", 1024, 50.0)]).unwrap();
+        assert!(drawn.contains("aria-label=\"&lt;t&gt;\"") && drawn.contains(">1 KiB<"));
         assert_eq!(drawn.matches("class=\"v dot kernel s1\"").count(), 2);
         assert_eq!(drawn.matches("<polyline").count(), 1);
         assert!(drawn.contains("one told of 10") && drawn.contains("</svg>one</li>"));
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"));
-        assert!(lines(&frame(&[]), &[], &[]).is_none());
     }
 
     #[test]
     fn names_take_the_rows_that_their_words_need() {
-        let rows = |name: &str| height_of_name(&[mark("user s0", name, 1, 1.0)]) / NAME;
+        let rows = |name: &str| height_of_name(&[mark("user s0", name, 1, 1.0)]) / ROW;
         assert_eq!(rows("aws-lc-rs"), 1.0);
         assert_eq!(rows("XAES-256-GCM, RustCrypto"), 2.0);
         assert_eq!(
@@ -224,19 +203,12 @@ mod tests {
             mark("published", "b", 4, 240.0),
             mark("required", "required 40", 2, 40.0),
         ];
-        let drawn = lines(&frame(&[1, 2]), &all, &others).unwrap().into_string();
-        assert_eq!(drawn.matches("class=\"v mark published\"").count(), 2);
-        assert_eq!(drawn.matches("class=\"v mark required\"").count(), 1);
-        for mark in &others {
-            let (told, label) = (
-                format!("\"{}\"", mark.told),
-                format!(">{}</span>", mark.name),
-            );
-            assert!(
-                drawn.contains(&told) && drawn.contains(&label),
-                "{}",
-                mark.name
-            );
+        let drawn = drawn(&all, &others).unwrap();
+        assert_eq!(drawn.matches("class=\"v dot published\"").count(), 2);
+        assert_eq!(drawn.matches("class=\"v dot required\"").count(), 1);
+        for Mark { told, name, .. } in &others {
+            let (told, key) = (format!("\"{told}\""), format!(">{name}</span>"));
+            assert!(drawn.contains(&told) && drawn.contains(&key), "{name}");
         }
     }
 }

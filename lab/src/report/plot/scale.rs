@@ -1,5 +1,10 @@
 //! Logarithmic scales, their ticks, and room for labels.
 
+use std::f64::consts::LN_10;
+
+/// Over more decades than this only their beginnings are ticks.
+const FINE_DECADES: f64 = 3.0;
+
 /// From values to shares of a plot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
@@ -8,14 +13,18 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// From `low` to `high`, which are above zero, with some room beyond both.
-    pub(super) fn around(low: f64, high: f64) -> Self {
+    /// Over all of these, with some room beyond. None where they have no logarithms, or there are
+    /// none.
+    pub(super) fn over(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), one| {
+            (low.min(one), high.max(one))
+        });
         // One value alone gets room on both sides.
         let room = ((high / low).ln() * 0.06).max(0.08);
-        Self {
+        (low > 0.0 && low <= high && high.is_finite()).then(|| Self {
             low: low.ln() - room,
             high: high.ln() + room,
-        }
+        })
     }
 
     /// Where `value` lies: 0 is the beginning, 1 the end.
@@ -23,19 +32,15 @@ impl Scale {
         (value.ln() - self.low) / (self.high - self.low)
     }
 
-    /// Round values within: 1, 2 and 5 of each decade, or its beginning alone where these would be
-    /// more than `most`.
-    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
-        let all = |steps: &[f64]| -> Vec<f64> {
-            let decade = |value: f64| (value / std::f64::consts::LN_10).floor() as i32;
-            let decades = (decade(self.low)..=decade(self.high)).map(|power| 10_f64.powi(power));
-            let values = decades.flat_map(|ten| steps.iter().map(move |step| step * ten));
-            values
-                .filter(|one| (0.0..=1.0).contains(&self.at(*one)))
-                .collect()
-        };
-        let fine = all(&[1.0, 2.0, 5.0]);
-        if fine.len() > most { all(&[1.0]) } else { fine }
+    /// Round values within: 1, 2 and 5 of each decade, or its beginning alone.
+    pub(super) fn ticks(&self) -> Vec<f64> {
+        let is_fine = self.high - self.low < FINE_DECADES * LN_10;
+        let steps: &[f64] = if is_fine { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let [first, last] = [self.low, self.high].map(|end| (end / LN_10).floor() as i32);
+        let decades = (first..=last).map(|power| 10_f64.powi(power));
+        let all = decades.flat_map(|ten| steps.iter().map(move |step| step * ten));
+        all.filter(|one| (0.0..=1.0).contains(&self.at(*one)))
+            .collect()
     }
 }
 
@@ -46,12 +51,11 @@ pub(super) fn spread(labels: &[(f64, f64)], whole: f64) -> Vec<f64> {
     let mut tops: Vec<f64> = wanted.collect();
     let mut order: Vec<usize> = (0..tops.len()).collect();
     order.sort_by(|a, b| tops[*a].total_cmp(&tops[*b]));
-    let mut free = 0.0;
+    let (mut free, mut end) = (0.0, whole);
     for &one in &order {
         tops[one] = tops[one].max(free);
         free = tops[one] + labels[one].1;
     }
-    let mut end = whole;
     for &one in order.iter().rev() {
         tops[one] = tops[one].min(end - labels[one].1);
         end = tops[one];
@@ -65,12 +69,16 @@ mod tests {
 
     #[test]
     fn a_scale_holds_its_values_and_no_decade_of_nothing() {
-        let scale = Scale::around(300.0, 4200.0);
+        let over = |values: &[f64]| Scale::over(values.iter().copied());
+        let scale = over(&[4200.0, 300.0, 700.0]).unwrap();
         assert!(scale.at(300.0) > 0.0 && scale.at(4200.0) < 1.0);
-        assert_eq!(scale.ticks(9), [500.0, 1000.0, 2000.0]);
-        let decades = Scale::around(2.0, 5e5).ticks(9);
+        assert_eq!(scale.ticks(), [500.0, 1000.0, 2000.0]);
+        let decades = over(&[2.0, 5e5]).unwrap().ticks();
         assert_eq!(decades, [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
-        assert!((Scale::around(5.0, 5.0).at(5.0) - 0.5).abs() < 1e-9);
+        assert!((over(&[5.0]).unwrap().at(5.0) - 0.5).abs() < 1e-9);
+        for nothing in [&[][..], &[0.0, 1.0], &[1.0, f64::INFINITY]] {
+            assert!(over(nothing).is_none(), "{nothing:?}");
+        }
     }
 
     #[test]
