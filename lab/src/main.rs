@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,6 +32,8 @@ const FOLDER: &str = "/var/tmp";
 const CLEANING_ROUNDS: usize = 5;
 
 fn main() -> ExitCode {
+    // By this name `clean` knows a lab that runs, also where its file is called otherwise.
+    let _ = rustix::thread::set_name(leftovers::PROCESS_NAME);
     let command = CommandLine::parse().command;
     // What is measured from outside is ended by a signal, and has nothing to clean up.
     let cleans_up = !matches!(
@@ -198,15 +200,17 @@ const IN_KERNEL: [Measured; 4] = [
 ];
 
 fn in_kernel(wanted: &InKernel) -> Result<()> {
-    let only = if wanted.only.is_empty() {
-        &IN_KERNEL[..]
-    } else {
-        &wanted.only
+    can_be_written(&[wanted.json.as_deref(), wanted.report.as_deref()])?;
+    let is_wanted = |one: &&Measured| match wanted.only[..] {
+        [] => IN_KERNEL.contains(one),
+        _ => wanted.only.contains(one),
     };
+    // Each once, however often it was named.
+    let only = Measured::value_variants().iter().filter(is_wanted);
     let request = kernel::Request {
         kernel: wanted.kernel.clone(),
         accelerator: wanted.accelerator,
-        work: kernel::Work::Experiments(only.iter().map(|one| one.word()).collect()),
+        work: kernel::Work::Experiments(only.map(|one| one.word()).collect()),
         quick: wanted.quick,
         rounds: wanted.rounds,
         cache: wanted.cache.clone().unwrap_or_else(kernel::default_cache),
@@ -272,6 +276,7 @@ fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
         quick: measuring.quick,
         counts_instructions: measuring.instructions,
     };
+    can_be_written(&[measuring.json.as_deref(), measuring.report.as_deref()])?;
     let mut record = Record::begin(now(), arguments());
     if measuring.instructions {
         record.calibration = calibrate()?;
@@ -309,6 +314,19 @@ fn show(record: &Record, json: Option<&Path>, page: Option<&Path>) -> Result<()>
         write_report(path, record, &published)?;
     }
     print!("{}", table::terminal(record, &published));
+    Ok(())
+}
+
+/// Looks before minutes are spent, and leaves what is there as it is.
+fn can_be_written(paths: &[Option<&Path>]) -> Result<()> {
+    for path in paths.iter().flatten() {
+        let was_there = path.symlink_metadata().is_ok();
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        opened.doing(|| format!("writing {}", path.display()))?;
+        if !was_there {
+            let _ = fs::remove_file(path);
+        }
+    }
     Ok(())
 }
 

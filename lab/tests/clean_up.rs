@@ -103,7 +103,10 @@ fn kill(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
     let folder = std::env::temp_dir().join(folder);
     fs::create_dir_all(&folder).expect("a folder");
     let name = folder.to_str().expect("a path in UTF-8").to_owned();
-    let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
+    // Whatever its file is called.
+    let program = folder.with_file_name(format!("renamed-{experiment}-{}", std::process::id()));
+    fs::copy(env!("CARGO_BIN_EXE_coffer-lab"), &program).expect("a copy");
+    let mut lab = Command::new(&program)
         .args([experiment, "--rounds", "100", "--folder", &name])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -144,6 +147,7 @@ fn kill(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
     };
     assert!(!started.iter().any(lives), "{said}");
     fs::remove_dir_all(&folder).expect("an empty folder");
+    fs::remove_file(&program).expect("the copy");
 }
 
 #[test]

@@ -103,3 +103,53 @@ fn what_is_no_record_is_refused() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("is no record of the lab"), "{said}");
 }
+
+#[test]
+fn what_can_not_be_written_is_said_before_anything_is_measured() {
+    let folder = std::env::temp_dir().join(format!("coffer-lab-early-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let kept = folder.join("kept.json");
+    std::fs::write(&kept, "kept").unwrap();
+    let nowhere = folder.join("no-such-folder/page.html");
+    let started = std::time::Instant::now();
+    for command in ["raw", "kernel"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
+            .args([command, "--quick", "--json"])
+            .arg(&kept)
+            .arg("--report")
+            .arg(&nowhere)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("no-such-folder/page.html"), "{said}");
+    }
+    let took = started.elapsed();
+    assert!(took.as_secs() < 10, "it was measured first: {took:?}");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_machine_without_programs_of_others_is_told_what_is_missing() {
+    let folder = std::env::temp_dir().join(format!("coffer-lab-bare-{}", std::process::id()));
+    let bare = |arguments: &[&str]| {
+        let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
+        let output = lab.env_clear().args(arguments).arg("--cache").arg(&folder);
+        let output = output.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        said
+    };
+    let said = bare(&["kernel", "--kernel", "no-such-kernel"]);
+    assert!(said.contains("no-such-kernel: is no kernel"), "{said}");
+    assert!(!folder.exists(), "nothing was fetched for it");
+    let said = bare(&["kernel", "--quick"]);
+    assert!(said.contains("apt-get: is missing"), "{said}");
+    std::fs::remove_dir_all(&folder).unwrap();
+    // Who can't run is told, and nothing fails.
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
+    let output = lab.env_clear().arg("list").output().unwrap();
+    let list = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && list.contains("the program `openssl` is missing"));
+}

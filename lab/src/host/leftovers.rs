@@ -2,6 +2,7 @@
 //! namespaces and folders. All of them carry the number of their lab's process in their names; what
 //! belongs to a lab that still runs is left alone.
 
+use std::ffi::CStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -14,6 +15,9 @@ use crate::host::programs::{clean_up, command};
 
 /// How long a program may take to end when it is told to.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What every lab calls its process.
+pub const PROCESS_NAME: &CStr = c"coffer-lab";
 
 /// Programs of the lab's own, which it starts as itself.
 const OWN: [&str; 3] = ["serve-model", "answer-request", "observe-transfer"];
@@ -133,9 +137,13 @@ fn owner_of_run(text: &str, cache: &Path) -> Option<i32> {
 /// Whether no lab has that number: its process is gone, or another program has its number. One that
 /// has ended is gone, although the program that started it has not asked how.
 fn is_gone(id: i32) -> bool {
+    !is_lab(id) || stat(id).is_none_or(|(state, _)| state == "Z")
+}
+
+/// Whether a process is a lab, which takes this name, whatever its file is called.
+fn is_lab(id: i32) -> bool {
     let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
-    let is_lab = name.starts_with("coffer-lab") || name.starts_with("coffer_lab");
-    !is_lab || stat(id).is_none_or(|(state, _)| state == "Z")
+    name.starts_with("coffer-lab") || name.starts_with("coffer_lab")
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -184,19 +192,18 @@ fn programs(namespaces: &[String], loops: &[PathBuf], cache: &Path) -> Vec<Lefto
     let builds = format!("O={}", cache.join(BUILDS).display());
     let left = all.filter_map(|id| {
         let line = command_line(id);
-        let mut words = line.split('\0');
-        let program = Path::new(words.next()?).file_name()?.to_str()?;
-        let is_own = program == "coffer-lab" && OWN.contains(&words.next().unwrap_or_default());
+        let word = line.split('\0').nth(1).unwrap_or_default();
+        let (is_lab, is_own) = (is_lab(id), is_lab(id) && OWN.contains(&word));
         let of_folder = owner(&line)
             .or_else(|| owner_of_device(&line))
             .or_else(|| owner_of_run(&line, cache))
             .is_some_and(is_gone);
         let on_device = |word: &str| loops.iter().any(|device| *device == Path::new(word));
         let orphan = (is_own || line.split('\0').any(|word| word == builds)) && is_orphan(id);
-        let leads = program == "coffer-lab" && !is_own;
         let on_device = line.split('\0').any(on_device);
         let left = inside.contains(&id) || orphan || of_folder || on_device;
-        (left && !leads && u32::try_from(id) != Ok(own))
+        let leads = is_lab && !is_own;
+        (left && !leads && !line.is_empty() && u32::try_from(id) != Ok(own))
             .then(|| Leftover::Program(id, line.replace('\0', " ").trim().to_owned()))
     });
     left.collect()

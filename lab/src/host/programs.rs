@@ -180,7 +180,10 @@ fn said(errors: Option<ChildStderr>) -> String {
         let _ = errors.read_to_end(&mut said);
     }
     let said = String::from_utf8_lossy(&said);
-    said.trim().chars().take(SAID_CHARACTERS).collect()
+    let said = said.trim().chars().take(SAID_CHARACTERS);
+    // It stands in tables and records: nothing of it may steer a terminal.
+    said.map(|sign| if sign.is_control() { ' ' } else { sign })
+        .collect()
 }
 
 /// What is known of a process by those who may end it.
@@ -314,9 +317,13 @@ mod tests {
     #[test]
     fn what_fails_says_so() {
         assert!(run(&mut command("true")).is_ok());
-        let error = run(command("sh").args(["-c", "echo broken >&2; exit 3"])).unwrap_err();
+        let script = r"printf 'broken\n\033[2Jtwice' >&2; exit 3";
+        let error = run(command("sh").args(["-c", script])).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("broken") && text.contains('3'), "{text}");
+        assert!(
+            text.contains("broken  [2Jtwice") && text.contains('3'),
+            "{text}"
+        );
         assert!(find("no-such-program-anywhere").is_none());
     }
 

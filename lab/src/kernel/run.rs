@@ -127,6 +127,8 @@ pub(super) fn prepare(request: &Request) -> Result<PathBuf> {
             what: "can't run in the virtual machine, which is one of x86-64".into(),
         });
     }
+    // Before anything is fetched for it.
+    Choice::parse(&request.kernel)?;
     let doing = || format!("making {}", request.cache.display());
     fs::create_dir_all(&request.cache).doing(doing)?;
     let cache = request.cache.canonicalize().doing(doing)?;
