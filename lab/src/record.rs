@@ -10,6 +10,8 @@ mod observed;
 mod unit;
 pub mod versions;
 
+pub mod check;
+
 pub mod published;
 
 pub mod shares;

@@ -93,6 +93,120 @@ def test_figures_that_can_not_be_are_refused_by_name(tmp_path, wall, cpu):
     assert record["experiments"][0]["id"] in said.stderr and not (tmp_path / "out").exists()
 
 
+def steers_the_terminal(record):
+    record["experiments"][0]["series"][0]["contender"]["name"] = "a\x1b[2Jname"
+
+
+def names_a_field_that_steers(record):
+    record["machine"]["\x1b]0;title\x07"] = 1
+    del record["date"]
+
+
+def transfers_nothing(record):
+    samples = [
+        sample
+        for one in record["experiments"]
+        for series in one["series"]
+        for point in series["points"]
+        for sample in point["samples"]
+    ]
+    next(one for one in samples if one.get("counts"))["counts"]["transfers"] = 0
+
+
+def has_no_place_on_its_axis(record):
+    one = next(one for one in record["experiments"] if one["axis"] == "clients")
+    one["series"][0]["points"][0]["x"] = 0
+
+
+def has_a_million_samples(record):
+    point = record["experiments"][0]["series"][0]["points"][0]
+    point["samples"] = point["samples"][:1] * 1001
+
+
+def has_a_thousand_contenders(record):
+    one = record["experiments"][0]
+    one["series"] = one["series"][:1] * 1000
+
+
+def waited_for_ever(record):
+    one = next(one for one in record["experiments"] if one["axis"] == "clients")
+    series = next(series for series in one["series"] if series["points"])
+    series["points"][0]["samples"][0]["latency"]["half"] = 1e308
+
+
+HOSTILE = [
+    steers_the_terminal,
+    names_a_field_that_steers,
+    transfers_nothing,
+    has_no_place_on_its_axis,
+    has_a_million_samples,
+    has_a_thousand_contenders,
+    waited_for_ever,
+]
+
+
+@pytest.mark.parametrize("spoil", HOSTILE, ids=lambda one: one.__name__)
+def test_what_no_lab_writes_is_refused_and_steers_nothing(tmp_path, spoil):
+    record = json.loads((RECORDS / "example.json").read_text())
+    spoil(record)
+    (tmp_path / "strange.json").write_text(json.dumps(record))
+    strange = tmp_path / "strange.json"
+    for command in (
+        ["site", tmp_path / "out", "--machines", tmp_path],
+        ["compare", strange, strange],
+        ["report", strange, tmp_path / "page.html"],
+    ):
+        said = subprocess.run(
+            [LAB, *command], capture_output=True, text=True, timeout=20, check=False
+        )
+        assert said.returncode == 1 and "strange.json" in said.stderr, said
+        assert "\x1b" not in said.stdout + said.stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["strange.json"]
+
+
+def test_counts_beyond_all_counting_are_drawn(tmp_path):
+    """Sums of what others counted may be greater than any count."""
+    record = json.loads((RECORDS / "sendfile-debian-6.1.json").read_text())
+    for series in record["experiments"][0]["series"]:
+        for point in series["points"]:
+            for tally in point["observed"]["calls"].values():
+                tally.update(count=2**64 - 1, bytes=2**64 - 1)
+    (tmp_path / "strange.json").write_text(json.dumps(record))
+    command = [LAB, "report", tmp_path / "strange.json", tmp_path / "page.html"]
+    subprocess.run(command, check=True, capture_output=True, timeout=20)
+    assert "NaN" not in (tmp_path / "page.html").read_text()
+
+
+def test_what_is_no_file_is_not_read(tmp_path):
+    """A link to what never ends, as a commit may hold it."""
+    (tmp_path / "endless.json").symlink_to("/dev/zero")
+    command = [LAB, "site", tmp_path / "out", "--machines", tmp_path]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert said.returncode == 1 and "endless.json: is no file" in said.stderr
+
+
+def test_one_round_makes_no_ratio_of_time(tmp_path):
+    """One sample on each side tells nothing of two machines, however far apart they are."""
+    (tmp_path / "machines").mkdir()
+    record = json.loads((RECORDS / "example.json").read_text())
+    for name, factor in (("a", 1), ("b", 2)):
+        for one in record["experiments"]:
+            for series in one["series"]:
+                for point in series["points"]:
+                    point["samples"] = [dict(point["samples"][0])]
+                    point["samples"][0]["wall_seconds"] *= factor
+        (tmp_path / f"machines/{name}.json").write_text(json.dumps(record))
+    command = [LAB, "site", tmp_path / "out", "--machines", tmp_path / "machines"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    with Browser(tmp_path) as browser:
+        browser.open((tmp_path / "out/index.html").as_uri(), 1400, 900, "light")
+        told = browser.run(
+            "[...new Set([...document.querySelectorAll('#file-write td b')]"
+            ".map((one) => one.textContent))]"
+        )
+        assert told == ["can’t tell"], told
+
+
 def test_the_submitted_machines_make_a_site(tmp_path):
     command = [LAB, "site", tmp_path, "--machines", RECORDS / "machines"]
     subprocess.run(command, check=True, capture_output=True, timeout=60)

@@ -27,8 +27,8 @@ pub struct Tally {
 impl Observed {
     /// System calls of one transfer.
     pub fn calls_of_a_transfer(&self) -> f64 {
-        let all: u64 = self.calls.values().map(|tally| tally.count).sum();
-        all as f64 / self.transfers as f64
+        let counts = self.calls.values().map(|tally| tally.count as f64);
+        counts.sum::<f64>() / self.transfers as f64
     }
 
     /// Bytes that the kernel copied into the program or out of it, for each byte delivered.
@@ -43,8 +43,8 @@ impl Observed {
 
     fn share(&self, names: &[&str]) -> f64 {
         let tallies = names.iter().filter_map(|name| self.calls.get(*name));
-        let bytes: u64 = tallies.map(|tally| tally.bytes).sum();
-        bytes as f64 / self.bytes as f64
+        let bytes = tallies.map(|tally| tally.bytes as f64);
+        bytes.sum::<f64>() / self.bytes as f64
     }
 }
 

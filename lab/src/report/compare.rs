@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{Doing, LabError, Result};
+use crate::record::check::{fault, steers};
 use crate::record::{Experiment, FORMAT, Record, Series};
 use crate::report::table::{figure, place};
 use coffer_measure::comparison::{Comparison, Finding};
+use serde_json::Value;
 
 /// Reads a record that `--json` wrote.
 pub fn read(path: &Path) -> Result<Record> {
@@ -15,35 +17,22 @@ pub fn read(path: &Path) -> Result<Record> {
         file: path.display().to_string(),
         what,
     };
-    let record: Record = serde_json::from_str(&text)
-        .map_err(|error| broken(format!("is no record of the lab: {error}")))?;
+    let no_record = |error| broken(format!("is no record of the lab: {error}"));
+    let value: Value = serde_json::from_str(&text).map_err(no_record)?;
+    if steers(&value) {
+        return Err(broken("holds signs that no record has".into()));
+    }
+    let record: Record = serde_json::from_value(value).map_err(no_record)?;
     if record.format != FORMAT {
         let other = record.format;
         return Err(broken(format!(
             "has format {other}; this lab reads {FORMAT}"
         )));
     }
-    match record.experiments.iter().find(|one| !is_possible(one)) {
-        Some(one) => Err(broken(format!("has figures that can't be, of {}", one.id))),
+    match fault(&record) {
+        Some(what) => Err(broken(what)),
         None => Ok(record),
     }
-}
-
-/// Whether all samples can have been measured: what others send may hold anything, and nothing can
-/// be drawn of a speed without time.
-fn is_possible(experiment: &Experiment) -> bool {
-    let is_share = |share: f64| share.is_finite() && share >= 0.0;
-    let positive = |value: f64| value.is_finite() && value > 0.0;
-    let noise = experiment.noise;
-    let points = experiment.series.iter().flat_map(|series| &series.points);
-    let mut samples = points.flat_map(|point| &point.samples);
-    is_share(noise.others_share)
-        && is_share(noise.stolen_share)
-        && samples.all(|sample| {
-            positive(sample.wall_seconds)
-                && is_share(sample.cpu_seconds)
-                && positive(sample.value(experiment.unit))
-        })
 }
 
 /// Says for each figure that both have how many times the first is the second.
@@ -58,11 +47,16 @@ pub fn compare(first: &Record, second: &Record) -> String {
     for ours in &first.experiments {
         let mut theirs = second.experiments.iter();
         match theirs.find(|theirs| theirs.id == ours.id) {
-            Some(theirs) if theirs.unit == ours.unit => text += &one(ours, theirs),
-            Some(theirs) => {
+            Some(theirs) if theirs.unit != ours.unit => {
                 let (a, b) = (ours.unit.name(), theirs.unit.name());
                 text += &format!("\n{}: A counts {a}, B {b}: no comparison\n", ours.title);
             }
+            Some(theirs) if theirs.version != ours.version => {
+                let (a, b) = (ours.version, theirs.version);
+                text += &format!("\n{}: A did version {a} of it, ", ours.title);
+                text += &format!("B version {b}, which is something else: no comparison\n");
+            }
+            Some(theirs) => text += &one(ours, theirs),
             None => text += &format!("\n{}: only in A\n", ours.title),
         }
     }
@@ -137,6 +131,20 @@ mod tests {
     use super::*;
     use crate::contender::{Availability, Contender, Placement};
     use crate::record::{Axis, Point, Sample, Unit};
+
+    #[test]
+    fn versions_of_an_experiment_are_never_divided() {
+        let time = Unit::MegabytesPerSecond;
+        let newer = record("raw/x", time, vec![series("both", &FAST)]);
+        let mut older = record("raw/x", time, vec![series("both", &SLOW)]);
+        older.experiments[0].version = 1;
+        let text = compare(&older, &newer);
+        assert!(
+            text.contains("A did version 1 of it, B version 2"),
+            "{text}"
+        );
+        assert!(!text.contains("times"), "{text}");
+    }
 
     /// A contender of these speeds in MB/s, or in bytes per 1,000 instructions.
     fn series(name: &str, speeds: &[f64]) -> Series {

@@ -17,6 +17,7 @@
       const mark = document.createElement("b");
       const own = cell.dataset, theirs = other.dataset;
       if (own.kind !== theirs.kind) mark.textContent = "no comparison";
+      else if ("few" in own || "few" in theirs) mark.textContent = "can’t tell";
       else if (Number(own.low) <= Number(theirs.high) && Number(theirs.low) <= Number(own.high)) {
         mark.textContent = "can’t tell";
       } else {

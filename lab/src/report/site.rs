@@ -7,7 +7,7 @@ use std::path::Path;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::error::{Doing, LabError, Result};
-use crate::record::published::published;
+use crate::record::published::{CONFIDENCE_MIN, published};
 use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::experiments::groups;
@@ -74,10 +74,11 @@ pub fn read(folder: &Path) -> Result<Vec<Machine>> {
                 "has a name of other letters than A-Z a-z 0-9 - . _",
             ));
         }
-        let bytes = fs::metadata(path)
-            .doing(|| format!("reading {}", path.display()))?
-            .len();
-        if bytes > RECORD_BYTES_MAX {
+        let file = fs::metadata(path).doing(|| format!("reading {}", path.display()))?;
+        if !file.is_file() {
+            return Err(refused(path, "is no file"));
+        }
+        if file.len() > RECORD_BYTES_MAX {
             let most = format!("is larger than {} MiB", RECORD_BYTES_MAX >> 20);
             return Err(refused(path, &most));
         }
@@ -319,9 +320,11 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
                     Some((one, found)) => {
                         // Only the same unit of the same version may be divided.
                         @let kind = format!("{} v{}", one.unit.name(), one.version);
+                        @let few = !one.unit.counts_instructions()
+                            && found.confidence < CONFIDENCE_MIN;
                         td data-machine=(index) data-kind=(kind) data-median=(found.median)
                             data-low=(found.low) data-high=(found.high)
-                            data-less[one.unit.less_is_better()] {
+                            data-less[one.unit.less_is_better()] data-few[few] {
                             (figure(found.median)) " " small { (one.unit.short()) }
                         }
                     }

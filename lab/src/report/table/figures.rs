@@ -31,6 +31,7 @@ fn bytes(count: u64) -> String {
 /// A figure with as many digits as mean something.
 pub fn figure(value: f64) -> String {
     match value {
+        f64::INFINITY => "∞".to_owned(),
         v if v >= 99.5 => thousands(v.round() as u64),
         v if v >= 9.95 => format!("{v:.1}"),
         // Nothing that was measured looks like nothing.
@@ -82,6 +83,8 @@ mod tests {
             (figure(0.0), figure(0.0022)),
             ("0.00".into(), "0.0022".into())
         );
+        // As often as nothing fits into something.
+        assert_eq!(figure(1.0 / 0.0), "∞");
         assert_eq!(bytes(16_384), "16 KiB");
         assert_eq!(
             (bytes(1_000_000), bytes(1 << 20), bytes(15)),
