@@ -1,4 +1,5 @@
-//! Interleaved rounds: A B C, A B C, … so that what the machine goes through falls on all alike.
+//! Interleaved rounds: A B C, C B A, … so that what the machine goes through falls on all alike, and
+//! so does what each leaves behind for the next.
 
 /// How many rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,8 +11,8 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Measures so many contenders in turn, in each round: `measure` is told the round, from 0, and
-    /// the contender. Gives the samples of each contender that count.
+    /// Measures so many contenders in turn, in each round, in every second one the last first:
+    /// `measure` is told the round, from 0, and the contender. Gives the samples of each contender that count.
     ///
     /// # Errors
     /// The first error ends it.
@@ -22,10 +23,16 @@ impl Rounds {
     ) -> Result<Vec<Vec<S>>, E> {
         let mut samples: Vec<Vec<S>> = (0..contenders).map(|_| Vec::new()).collect();
         for round in 0..self.warm_up + self.counted {
-            for (contender, samples) in samples.iter_mut().enumerate() {
+            for turn in 0..contenders {
+                let is_forth = round % 2 == 0;
+                let contender = if is_forth {
+                    turn
+                } else {
+                    contenders - 1 - turn
+                };
                 let sample = measure(round, contender)?;
                 if round >= self.warm_up {
-                    samples.push(sample);
+                    samples[contender].push(sample);
                 }
             }
         }
@@ -49,7 +56,7 @@ mod tests {
             Ok::<_, ()>(10 * round + contender)
         });
         assert_eq!(samples.unwrap(), [[10, 20], [11, 21]]);
-        assert_eq!(order, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]);
+        assert_eq!(order, [(0, 0), (0, 1), (1, 1), (1, 0), (2, 0), (2, 1)]);
         assert_eq!(rounds.interleave(1, |_, _| Err::<(), _>("no")), Err("no"));
     }
 }

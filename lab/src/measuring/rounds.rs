@@ -336,7 +336,7 @@ mod tests {
             counts_instructions: false,
         };
         let experiment = run(plan, effort).unwrap();
-        assert_eq!(*order.borrow(), [0, 1, 0, 1, 0, 1]);
+        assert_eq!(*order.borrow(), [0, 1, 1, 0, 0, 1]);
         assert_eq!(experiment.series[0].points[0].samples.len(), 2);
         assert_eq!(experiment.series.len(), 3);
         assert!(experiment.series[2].points.is_empty());
