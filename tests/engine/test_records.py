@@ -39,6 +39,10 @@ def entries(store):
 def settled(store, s3):
     """A head is there with which records of this bucket begin; the number of the last entry."""
     s3.create_bucket(Bucket=BUCKET)
+    return recorded(store, s3)
+
+
+def recorded(store, s3):
     for number in range(100):
         s3.put_object(Bucket=BUCKET, Key="begun", Body=str(number).encode())
         found = entries(store)
@@ -229,6 +233,9 @@ def test_records_that_no_head_has_are_bounded(store, first):
     """Where none can be put together, writes wait for it, and then are in doubt; none is lost."""
     s3 = client(first, first.credentials())
     settled(store, s3)
+    # By then the keystore knows of the new bucket, for which there is another head.
+    time.sleep(15)
+    recorded(store, s3)
     at = refusing(store, "engine/buckets/*")
     done = 0
     with pytest.raises(ClientError) as in_doubt:

@@ -74,7 +74,8 @@ fn each_within<T: Send + 'static>(
             Err(_) => Some((Err(failed(Unanswered(time))), None)),
         }
     };
-    stream::unfold(Some(all), next).boxed()
+    // Who collects an empty object asks once more behind its end.
+    stream::unfold(Some(all), next).fuse().boxed()
 }
 
 /// The pages of a list. A page may have nothing in it, but not one after the other for ever.

@@ -32,7 +32,9 @@ impl Vault {
             return Ok(());
         };
         if let Some(taken) = seat.taken_event() {
-            self.inner.audit.note(taken);
+            if let Err(error) = self.inner.audit.record(taken).await {
+                tracing::error!(%error, "that this gateway took the log over could not be recorded");
+            }
             return Ok(());
         }
         let made = self.make_log(seat).await;
