@@ -183,7 +183,7 @@ def test_a_damaged_identity_is_told_and_can_be_put_back(tmp_path, store, log, se
             assert log.read("identity") == damaged
         log.put("identity", sealed)
         first.start()
-        check(client(first, key))
+        answered(lambda: check(client(first, key)), 30)
 
 
 def age(*arguments, answers):
