@@ -186,6 +186,19 @@ def test_who_signs_nothing_writes_where_a_policy_lets_it(server, ann, site, nobo
             call()
 
 
+def test_who_signs_nothing_copies_nothing(ann, site, nobody):
+    put(ann, site, statement("Allow", "*", ["s3:*"], arn(site), arn(site, "*")))
+    source = f"{site}/open/a"
+    with refused("AccessDenied", 403):
+        nobody.copy_object(Bucket=site, Key="open/c", CopySource=source)
+    upload = {"Bucket": site, "Key": "open/c"}
+    upload["UploadId"] = nobody.create_multipart_upload(**upload)["UploadId"]
+    with refused("AccessDenied", 403):
+        nobody.upload_part_copy(**upload, PartNumber=1, CopySource=source)
+    ann.copy_object(Bucket=site, Key="open/c", CopySource=source)
+    assert read(nobody, site, "open/c") == b"content"
+
+
 def form(server, bucket, body=b"content", **fields):
     """Status of a form that nobody signed."""
     answer = requests.post(

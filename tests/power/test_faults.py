@@ -1,11 +1,15 @@
 """Calls of the server fail, one to six in a row: it answers truthfully, keeps what it acknowledged,
 has nothing of what it refused for certain, and goes on when the fault is gone."""
 
+import errno
+
 import pytest
 
 from harness.power.faults import Sweep, seeded
+from harness.power.preload import KINDS
 from harness.power.scenes import SCENES
 from harness.power.survey import Survey
+from harness.power.world import World, copy_tree
 
 QUICK = [name for name, scene in SCENES.items() if not scene.is_long and name != "tidying"]
 
@@ -31,3 +35,26 @@ def test_faults(name, bench, seed, tally, request, capsys):
     tally.update({"faults": states // len(QUICK) // 2 + 1})
     with capsys.disabled():
         print(f"\n{name}: {looked} states after faults, seed {seed}")
+
+
+@pytest.mark.timeout(600)
+def test_what_was_done_is_told_so_where_its_end_could_not_be_recorded(bench):
+    folder, bases = bench
+    base, ledger = bases["rest"]
+    root = folder / "audit-log-full" / "world"
+    root.parent.mkdir()
+    copy_tree(base, root)
+    world = World(root, ledger.copy(), recorded=True).start()
+    try:
+        # The first writes to the log are of that it begins, a later one of that it is done.
+        for first in range(6):
+            world.running.arm(KINDS["write"], first, 1 << 40, errno.ENOSPC, "/audit/")
+            status, _, told = world.client.s3("PUT", f"/recorded-{first}")
+            world.running.arm(0, 0, 0, 0)
+            if status == 500:
+                break
+            assert status in (200, 503), (first, status, told)
+        assert status == 500 and b"This was done" in told, (status, told)
+        assert world.client.s3("HEAD", f"/recorded-{first}")[0] == 200
+    finally:
+        world.close()

@@ -4,12 +4,14 @@ import base64
 import hmac
 import json
 import re
+import time
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
 
 from harness import policies
+from harness import raw as harness_raw
 from harness.administration import make_subject
 from harness.auditing import eventually, export
 from harness.checksums import ALGORITHMS, checksum
@@ -161,12 +163,69 @@ def test_what_is_no_form(server, s3, bucket):
     assert code(raw(server, bucket, field % (b"key", b"a") + b"--x--\r\n"))[1] == "InvalidArgument"
     long = field % (b"key", bytes(21_000).replace(b"\0", b"k")) + file
     assert code(raw(server, bucket, long))[1] == "MaxPostPreDataLengthExceeded"
-    many = field % (b"x-ignore-a", b"") * 200 + file
+    many = field % (b"x-ignore-a", b"") * 300 + file
     assert code(raw(server, bucket, many))[1] == "MaxPostPreDataLengthExceeded"
     form = sign(s3, bucket)
     at_object = dict(form, url=form["url"] + "/key")
     assert code(send(server, at_object)) == (405, "MethodNotAllowed")
     assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+
+
+def test_small_fields_may_be_many(server, s3, bucket):
+    metadata = {f"x-amz-meta-{number}": "v" for number in range(200)}
+    answer = send(server, sign(s3, bucket, key="a", fields=metadata))
+    assert answer.status_code == 204, answer.text
+    assert len(s3.head_object(Bucket=bucket, Key="a")["Metadata"]) == 200
+
+
+def test_a_page_is_told_version_and_end(server, s3, bucket):
+    versioning = {"Status": "Enabled"}
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=versioning)
+    rule = {"ID": "e", "Filter": {"Prefix": ""}, "Status": "Enabled", "Expiration": {"Days": 3}}
+    s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": [rule]})
+    answer = send(server, sign(s3, bucket, key="a"))
+    assert answer.status_code == 204, answer.text
+    head = s3.head_object(Bucket=bucket, Key="a")
+    assert answer.headers["x-amz-version-id"] == head["VersionId"]
+    assert answer.headers["x-amz-expiration"] == head["Expiration"]
+
+
+def begun_form(server, form, body):
+    """The connection on which all but the last MiB of a form was sent, and that."""
+    field = '--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+    whole = "".join(field % pair for pair in form["fields"].items()).encode()
+    whole += b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+    whole += body + b"\r\n--x--\r\n"
+    headers = {
+        "host": f"127.0.0.1:{server.port}",
+        "content-type": "multipart/form-data; boundary=x",
+        "content-length": str(len(whole)),
+    }
+    connection = harness_raw.connect(server)
+    head = harness_raw.request_head("POST", urlsplit(form["url"]).path, headers)
+    connection.sendall(head + whole[:-MIB])
+    time.sleep(0.5)  # until the server has read its fields
+    return connection, whole[-MIB:]
+
+
+def test_a_first_policy_comes_while_a_file_arrives(server, s3, bucket):
+    connection, rest = begun_form(server, sign(s3, bucket, key="a"), content(3 * MIB))
+    resource = policies.arn(bucket, "no/*")
+    policies.put(s3, bucket, policies.statement("Deny", "*", ["s3:GetObject"], resource))
+    with connection:
+        connection.sendall(rest)
+        status, _, told = harness_raw.receive(connection)
+    assert status == 204, told
+
+
+def test_a_bucket_is_deleted_while_a_file_arrives(server, s3):
+    s3.create_bucket(Bucket="soon-gone")
+    connection, rest = begun_form(server, sign(s3, "soon-gone", key="a"), content(5 * MIB))
+    s3.delete_bucket(Bucket="soon-gone")
+    with connection:
+        connection.sendall(rest)
+        status, _, told = harness_raw.receive(connection)
+    assert status == 404 and b"<Code>NoSuchBucket</Code>" in told, (status, told)
 
 
 def test_what_is_no_field_is_bounded_as_well(server, bucket):

@@ -12,6 +12,8 @@ mod reads;
 
 mod sharing;
 
+mod unsettled;
+
 mod writes;
 
 use std::borrow::Cow;
@@ -247,12 +249,11 @@ fn from_server(error: VaultError) -> S3Error {
             "This must be recorded in the audit log, which can't be written at the moment: nothing \
              was done. Ask the operator."
         ),
-        VaultError::ShuttingDown => {
-            s3_error!(
-                ServiceUnavailable,
-                "The server is shutting down. Try again."
-            )
-        }
+        VaultError::EndNotRecorded(_) | VaultError::EndNotHeld(_) => unsettled::done(&error),
+        VaultError::ShuttingDown => s3_error!(
+            ServiceUnavailable,
+            "The server is shutting down. Try again."
+        ),
         other => from_storage(other),
     }
 }

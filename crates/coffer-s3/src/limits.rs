@@ -127,8 +127,8 @@ pub const CORS_MAX_BYTES: usize = 64 << 10;
 /// Names in `Access-Control-Request-Headers`.
 pub const CORS_ASKED_HEADERS_MAX: usize = 100;
 
-/// Fields of a form before its file.
-pub const FORM_FIELDS_MAX: usize = 100;
+/// Fields of a form before its file, as many as a request has headers (S3 counts bytes alone).
+pub const FORM_FIELDS_MAX: usize = 256;
 
 /// Bytes of names and values of the fields of a form before its file (S3: 20 KB).
 pub const FORM_FIELDS_MAX_BYTES: usize = 20 << 10;

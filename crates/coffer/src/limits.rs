@@ -112,6 +112,9 @@ pub const PERMITS_KEY_TO_FREE: usize = 1;
 /// Those of one address, which many keys may share: three quarters of all at most.
 pub const PERMITS_ADDRESS_TO_FREE: usize = 3;
 
+/// Which part of all requests those may have together that claim no access key: half.
+pub const PERMITS_TO_UNCLAIMED: usize = 2;
+
 /// From how many requests at once on they are shared like this.
 pub const PERMITS_SHARED_FROM: usize = 16;
 

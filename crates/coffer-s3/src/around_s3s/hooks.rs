@@ -41,6 +41,9 @@ pub(crate) struct AccessCheck {
     pub(crate) budget: MemoryBudget,
 }
 
+/// What is not done for those who sign nothing, whatever they may read and write (S3).
+const SIGNED_ALWAYS: [&str; 2] = ["CopyObject", "UploadPartCopy"];
+
 impl AccessCheck {
     /// What a request asks for, where a policy is to be asked, or may be by the time at which what
     /// it changes is committed.
@@ -87,6 +90,12 @@ impl S3Access for AccessCheck {
         let is_signed = cx.extensions_mut().get::<Arc<Subject>>().is_some();
         if !is_signed {
             let context = context.as_ref().ok_or_else(access_denied)?;
+            if SIGNED_ALWAYS.contains(&operation.as_str()) {
+                return Err(s3_error!(
+                    AccessDenied,
+                    "Access Denied: a request for a copy must be signed"
+                ));
+            }
             let asked = self.asked(&operation, cx, context);
             let anonymous = asked.and_then(|asked| self.vault.anonymous(asked));
             cx.extensions_mut()

@@ -24,13 +24,14 @@ use crate::errors::details;
 use crate::forms::fields::{Fields, Form};
 use crate::forms::policy::{LengthRange, Policy};
 use crate::http::percent;
+use crate::lifecycle::told as told_of_rules;
 use crate::limits::{FORM_FIELDS_MAX_BYTES, OBJECT_TAGS_MAX};
 use crate::parameters::customer_key::{self, Brought};
 use crate::parameters::encryption::Told;
 use crate::parameters::{
     acl, encryption, expected_owner, lock, metadata, names, not_implemented, tags,
 };
-use crate::request::asked::describe::{Described, describe, is_any_shared};
+use crate::request::asked::describe::{Described, describe};
 use crate::request::caller::Caller;
 use crate::request::context::RequestContext;
 
@@ -71,9 +72,11 @@ pub(crate) async fn upload(
     let name = names::object(key)?;
     let sent = (&fields, target.headers);
     let stored = store(vault, sender, &bucket, name.clone(), sent, file, range).await?;
+    let (stored, expiration) = stored;
     let mut answer = answer(&fields, target, &name, &stored.etag)?;
     let told = Told::of(&stored.encryption, &stored.level);
     answer.headers_mut().extend(told.headers());
+    answer.headers_mut().extend(of_version(&stored, expiration));
     if let Some(checksum) = &stored.checksum {
         answer.headers_mut().extend(in_headers(checksum));
     }
@@ -83,6 +86,22 @@ pub(crate) async fn upload(
     Ok(answer)
 }
 
+/// Which version it has become, and when a rule ends it, as a PUT tells.
+fn of_version(stored: &Stored, expiration: Option<String>) -> Vec<(HeaderName, HeaderValue)> {
+    let version = stored.version.as_ref().map(ToString::to_string);
+    let told = [
+        ("x-amz-version-id", version),
+        ("x-amz-expiration", expiration),
+    ];
+    told.into_iter()
+        .filter_map(|(name, value)| {
+            let value = HeaderValue::try_from(value?).ok()?;
+            Some((HeaderName::from_static(name), value))
+        })
+        .collect()
+}
+
+/// What was stored, and its `x-amz-expiration`.
 async fn store(
     vault: &Vault,
     sender: Sender<'_>,
@@ -91,7 +110,7 @@ async fn store(
     (fields, of_request): (&Fields, &HeaderMap),
     file: Field<'static>,
     range: Option<LengthRange>,
-) -> S3Result<Stored> {
+) -> S3Result<(Stored, Option<String>)> {
     let headers = fields.headers()?;
     not_implemented::check_headers("PostObject", &headers)?;
     let account = vault.account_id();
@@ -103,6 +122,7 @@ async fn store(
     let caller = &caller_of_form(vault, sender, bucket, &name, described)?;
     caller.check_named_key(vault, bucket, &headers).await?;
     let received = Arc::new(AtomicU64::new(0));
+    let ruled = told_of_rules::ruled(vault, bucket, &name);
     let put = PutObject {
         name,
         details: metadata::of_headers(&headers)?,
@@ -114,14 +134,17 @@ async fn store(
         incoming: incoming(&headers, file, range, received.clone())?,
     };
     let stored = vault.put_object(&caller.subject, bucket, put).await;
-    stored.map_err(|error| match range {
+    let stored = stored.map_err(|error| match range {
         Some(range) => outside(range, received.load(Ordering::Relaxed))
             .unwrap_or_else(|| caller.refused(error)),
         None => caller.refused(error),
-    })
+    })?;
+    let (place, about) = ((bucket, ruled), told_of_rules::about(&stored));
+    let expiration = told_of_rules::of_write(vault, caller, place, about).await;
+    Ok((stored, expiration))
 }
 
-/// Who sends a form, as it asks for what that stores, where a policy is to be asked.
+/// Who sends a form, as it asks for what that stores: a policy may come while its file arrives.
 ///
 /// # Errors
 /// `AccessDenied` where it is not signed and not everyone is let in.
@@ -132,32 +155,25 @@ fn caller_of_form(
     name: &ObjectName,
     (headers, tags, of_request): (&HeaderMap, Tags, &HeaderMap),
 ) -> S3Result<Caller> {
-    let asked = || {
-        describe(&Described {
-            operation: "PostObject",
-            bucket: bucket.as_str(),
-            object: Some(name.expose()),
-            query: "",
-            headers,
-            around_form: Some(of_request),
-            xml: &[],
-            tags: Some(tags),
-            lock_now_ms: vault.lock_now_ms(),
-            context,
-        })
-    };
-    let is_shared = is_any_shared(vault, bucket.as_str(), headers);
-    let subject = match (signer, is_shared) {
-        (Some(signer), false) => signer,
-        (Some(signer), true) => match asked() {
-            Some(asked) => Arc::new(signer.asking(asked)),
-            None => signer,
-        },
-        (None, true) => {
-            let anonymous = asked().and_then(|asked| vault.anonymous(asked));
+    let asked = describe(&Described {
+        operation: "PostObject",
+        bucket: bucket.as_str(),
+        object: Some(name.expose()),
+        query: "",
+        headers,
+        around_form: Some(of_request),
+        xml: &[],
+        tags: Some(tags),
+        lock_now_ms: vault.lock_now_ms(),
+        context,
+    });
+    let subject = match (signer, asked) {
+        (Some(signer), Some(asked)) => Arc::new(signer.asking(asked)),
+        (Some(signer), None) => signer,
+        (None, asked) => {
+            let anonymous = asked.and_then(|asked| vault.anonymous(asked));
             anonymous.ok_or_else(not_everyone)?
         }
-        (None, false) => return Err(not_everyone()),
     };
     let context = context.clone();
     Ok(Caller { subject, context })

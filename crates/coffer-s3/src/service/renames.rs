@@ -11,7 +11,7 @@ use super::turns::Serving;
 use crate::http::percent::form_pairs;
 use crate::operations::objects::rename::rename_object;
 use crate::parameters::{acl, encryption, expected_owner, not_implemented};
-use crate::request::asked::describe::{Described, describe, is_any_shared};
+use crate::request::asked::describe::{Described, describe};
 use crate::request::caller::{Caller, Original, fault_error};
 use crate::request::context::RequestContext;
 
@@ -68,7 +68,7 @@ impl Serving {
     }
 }
 
-/// The subject as it asks for a rename, where a policy is to be asked.
+/// The subject as it asks for a rename: a policy may come before that is committed.
 fn asking(
     vault: &Vault,
     subject: &Arc<Subject>,
@@ -76,9 +76,6 @@ fn asking(
     (head, (bucket, key)): (&Parts, &(String, String)),
     context: &Arc<RequestContext>,
 ) -> Arc<Subject> {
-    if !is_any_shared(vault, bucket, headers) {
-        return subject.clone();
-    }
     let asked = describe(&Described {
         operation: OPERATION,
         bucket,

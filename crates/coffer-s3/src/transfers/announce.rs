@@ -13,7 +13,7 @@ use crate::checksums::headers::header_value;
 use crate::http::percent::form_pairs;
 use crate::http::ranges;
 use crate::parameters::{acl, customer_key, encryption, expected_owner, names, not_implemented};
-use crate::request::asked::describe::{Described, describe, is_any_shared};
+use crate::request::asked::describe::{Described, describe};
 use crate::request::caller::Caller;
 
 /// What the query of an announcement has.
@@ -108,7 +108,7 @@ fn digests(headers: &HeaderMap) -> S3Result<DigestPlan> {
     })
 }
 
-/// The caller as it asks for what it will commit, where a policy is to be asked.
+/// The caller as it asks for what it will commit: a policy may come before that.
 fn asking(
     vault: &Vault,
     caller: Caller,
@@ -116,9 +116,6 @@ fn asking(
     head: &Parts,
     (bucket, key): (&str, &str),
 ) -> Caller {
-    if !is_any_shared(vault, bucket, &head.headers) {
-        return caller;
-    }
     let asked = describe(&Described {
         operation,
         bucket,

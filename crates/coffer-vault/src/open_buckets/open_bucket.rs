@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -101,10 +102,15 @@ impl OpenBucket {
         }
     }
 
-    /// What it means that the catalog was closed under a request: the bucket is gone, or the server
-    /// stops.
+    /// What it means that the catalog was closed under a request, or its folder removed: the bucket
+    /// is gone, or the server stops.
     pub(crate) fn if_closed(&self, error: VaultError) -> VaultError {
         match error {
+            VaultError::Store(StoreError::Io { source, .. })
+                if source.kind() == ErrorKind::NotFound && self.is_gone() =>
+            {
+                VaultError::NoSuchBucket
+            }
             VaultError::Store(StoreError::Closed) => {
                 if self.is_deleted.load(Ordering::SeqCst) || self.is_cut() {
                     VaultError::NoSuchBucket

@@ -142,6 +142,30 @@ async fn multipart_objects_are_their_parts_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_arrives_for_a_bucket_that_was_deleted_meanwhile_hears_that_it_is_gone() {
+    let data = tempfile::tempdir().unwrap();
+    let door = door(data.path()).await;
+    let content = bytes(4 << 20);
+    let [first, rest] = [content.slice(..3 << 20), content.slice(3 << 20..)];
+    let (go_on, waits) = tokio::sync::oneshot::channel::<()>();
+    let last = stream::once(async move {
+        waits.await.unwrap();
+        Ok::<Bytes, BodyError>(rest)
+    });
+    let mut slow = put("o", &content);
+    slow.incoming.body = Box::pin(stream::iter([Ok::<Bytes, BodyError>(first)]).chain(last));
+    let (vault, subject) = (door.vault.clone(), door.subject.clone());
+    let bucket = door.bucket.clone();
+    let under_way = tokio::spawn(async move { vault.put_object(&subject, &bucket, slow).await });
+    eventually("its blob is begun", || !blob_files(data.path()).is_empty()).await;
+    let deleted = door.vault.delete_bucket(&door.subject, &door.bucket).await;
+    deleted.unwrap();
+    go_on.send(()).unwrap();
+    let refused = under_way.await.unwrap();
+    assert!(matches!(refused, Err(VaultError::NoSuchBucket)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_bucket_is_gone_with_its_folder_and_a_full_one_stays() {
     let data = tempfile::tempdir().unwrap();
     let door = door(data.path()).await;

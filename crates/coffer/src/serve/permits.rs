@@ -4,6 +4,10 @@
 //! fewer than three times as many. Alone, one key has half of all at most; a second one half of the
 //! rest. So a client that holds on to all that it can get by one key, from one address or from
 //! many, keeps others waiting no more, not even those who share its address.
+//!
+//! Requests that claim no access key, as of forms, whose bodies are read before it is known who
+//! signed them, have half of all together, which their addresses share by the same rule: an
+//! address has half of that at most. So who has no access key keeps none of those waiting who sign.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -17,7 +21,9 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::limits::{PERMITS_ADDRESS_TO_FREE, PERMITS_KEY_TO_FREE, PERMITS_SHARED_FROM};
+use crate::limits::{
+    PERMITS_ADDRESS_TO_FREE, PERMITS_KEY_TO_FREE, PERMITS_SHARED_FROM, PERMITS_TO_UNCLAIMED,
+};
 
 /// The permits of a listener.
 #[derive(Debug)]
@@ -31,6 +37,8 @@ struct State {
     free: usize,
     /// Of a few, all go to who comes first.
     are_shared: bool,
+    /// Those who claim no access key may still take so many.
+    free_unclaimed: usize,
     of_address: HashMap<IpAddr, usize>,
     of_key: HashMap<u64, usize>,
     /// Who waits, by party and in order.
@@ -41,11 +49,12 @@ struct State {
 }
 
 /// Whose a request is: of an address, and of an access key as it claims, told by a hash that
-/// no client can foresee.
+/// no client can foresee; of its address where it claims none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Party {
     address: IpAddr,
     key: u64,
+    is_claimed: bool,
 }
 
 /// A permit; free again when dropped.
@@ -70,12 +79,14 @@ impl Permits {
         let first = Party {
             address: IpAddr::from([0; 16]),
             key: 0,
+            is_claimed: false,
         };
         Arc::new(Self {
             hasher,
             state: Mutex::new(State {
                 free: count,
                 are_shared: count >= PERMITS_SHARED_FROM,
+                free_unclaimed: count / PERMITS_TO_UNCLAIMED,
                 of_address: HashMap::new(),
                 of_key: HashMap::new(),
                 waiting: BTreeMap::new(),
@@ -87,9 +98,11 @@ impl Permits {
 
     /// Those who claim this access key, or none, at this address.
     pub fn party(&self, address: IpAddr, key: Option<impl Hash>) -> Party {
+        let address = neighbourhood(address);
         Party {
-            address: neighbourhood(address),
-            key: self.hasher.hash_one(key),
+            address,
+            is_claimed: key.is_some(),
+            key: self.hasher.hash_one(key.ok_or(address)),
         }
     }
 
@@ -118,6 +131,9 @@ impl Permits {
 
     fn permit(self: &Arc<Self>, state: &mut State, party: Party) -> Permit {
         state.free -= 1;
+        if state.are_shared && !party.is_claimed {
+            state.free_unclaimed -= 1;
+        }
         *state.of_address.entry(party.address).or_default() += 1;
         *state.of_key.entry(party.key).or_default() += 1;
         Permit {
@@ -149,6 +165,12 @@ impl State {
     fn admits(&self, party: Party) -> bool {
         self.admits_address(party.address)
             && self.has_room(&self.of_key, &party.key, PERMITS_KEY_TO_FREE)
+            && (party.is_claimed || self.admits_unclaimed(party.key))
+    }
+
+    fn admits_unclaimed(&self, key: u64) -> bool {
+        let own = self.of_key.get(&key).copied().unwrap_or(0);
+        !self.are_shared || own < self.free_unclaimed
     }
 
     fn admits_address(&self, address: IpAddr) -> bool {
@@ -192,6 +214,9 @@ impl State {
 
     fn end(&mut self, party: Party) {
         self.free += 1;
+        if self.are_shared && !party.is_claimed {
+            self.free_unclaimed += 1;
+        }
         one_less(&mut self.of_address, party.address);
         one_less(&mut self.of_key, party.key);
     }
@@ -286,6 +311,29 @@ mod tests {
             held.extend(permits.take(party, Duration::ZERO).await);
         }
         assert_eq!(held.len(), 384);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_claims_no_key_keeps_nobody_waiting_who_does() {
+        let permits = Permits::new(512);
+        let mut held = Vec::new();
+        for at in 1..=30 {
+            let party = permits.party(address(at), None::<&str>);
+            let before = held.len();
+            while let Some(permit) = permits.take(party, Duration::ZERO).await {
+                held.push(permit);
+            }
+            let most = if at == 1 { 128 } else { 64 };
+            assert!(held.len() - before <= most, "{at}");
+        }
+        assert_eq!(held.len(), 256);
+        let neighbour = all(&permits, 1, "signed").await;
+        assert_eq!(neighbour.len(), 128);
+        let other = all(&permits, 99, "other").await;
+        assert_eq!(other.len(), 64);
+        drop((held, neighbour, other));
+        let state = permits.state.lock();
+        assert_eq!((state.free, state.free_unclaimed), (512, 256));
     }
 
     #[tokio::test(start_paused = true)]

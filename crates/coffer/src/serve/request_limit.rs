@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use coffer_admin::Traffic;
 use coffer_s3::Claim;
-use coffer_vault::neighbourhood;
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -113,11 +112,9 @@ impl<S, R> RequestLimit<S, R> {
         let address = self
             .proxies
             .client_of_request(request.headers(), self.client);
-        // Without a claim, it is told apart by the address alone.
         let claimed = (self.shared.claimed)(&self.inner, request);
-        let claimed = claimed.ok_or_else(|| neighbourhood(address));
         let permits = &self.shared.permits;
-        let party = permits.party(address, Some(claimed));
+        let party = permits.party(address, claimed);
         permits.take(party, self.shared.wait).await
     }
 }
