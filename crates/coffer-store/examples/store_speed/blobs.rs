@@ -19,7 +19,9 @@ const TASKS: usize = 32;
 
 /// Measures plain files and what the store makes of them.
 pub(crate) async fn measure(dir: &Path) {
-    let store = BlobStore::new(&dir.join("bucket"), BucketId([7; 16]));
+    let bucket = dir.join("bucket");
+    std::fs::create_dir_all(&bucket).unwrap();
+    let store = BlobStore::new(&bucket, BucketId([7; 16]));
     let data_key = SecretKey::generate();
     let path = dir.join("plain");
     gigabytes("plain writes of 256 KiB, fdatasync", TOTAL_BYTES, async {

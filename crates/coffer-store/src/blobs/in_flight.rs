@@ -230,7 +230,8 @@ impl InFlight {
             Some(file) => file,
             None => {
                 self.has_file.store(true, Ordering::Release);
-                let created = create_file(&path_of(&self.store.dir, self.id));
+                let path = path_of(&self.store.dir, self.id);
+                let created = create_file(&path, self.store.cache.is_some());
                 Arc::new(created.map_err(|error| StoreError::io("create a blob", error))?)
             }
         };
@@ -274,15 +275,31 @@ impl Drop for Counted {
     }
 }
 
-fn create_file(path: &Path) -> io::Result<File> {
+/// Makes a blob's file, and the folders it stands in where they are missing. That of the bucket is
+/// made in a cache alone: elsewhere it is missing only where the bucket was deleted meanwhile.
+fn create_file(path: &Path, is_cache: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     match (options.open(path), path.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(folder)?;
+            if is_cache {
+                fs::create_dir_all(folder)?;
+            } else {
+                for folder in [folder.parent().unwrap_or(folder), folder] {
+                    make_folder(folder)?;
+                }
+            }
             options.open(path)
         }
         (opened, _) => opened,
+    }
+}
+
+/// Another writer may just have made it.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
     }
 }
 
@@ -291,6 +308,18 @@ mod tests {
     use coffer_seal::BucketId;
 
     use super::*;
+
+    #[test]
+    fn the_folder_of_a_bucket_that_is_gone_is_not_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let bucket = dir.path().join("bucket");
+        let path = bucket.join("blobs/ab/blob");
+        let refused = create_file(&path, false).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+        assert!(!bucket.exists());
+        fs::create_dir(&bucket).unwrap();
+        create_file(&path, false).unwrap();
+    }
 
     #[tokio::test]
     async fn of_many_writers_each_has_one_buffer_while_the_disk_makes_them_wait() {
