@@ -195,3 +195,91 @@ def test_a_deletion_comes_with_a_digest_of_its_document(server, s3, bucket):
     assert delete({"x-amz-checksum-crc32": other})[0] == 400
     assert trailing(crc32)[0] == 200
     assert trailing(other)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "document"),
+    [
+        (
+            "publicAccessBlock=",
+            "<PublicAccessBlockConfiguration><BlockPublicAcl>true</BlockPublicAcl>"
+            "</PublicAccessBlockConfiguration>",
+        ),
+        ("tagging=", "<Tagging><TagSet><tag><Key>a</Key><Value>b</Value></tag></TagSet></Tagging>"),
+        ("tagging=", "<Tagging><Tags><Tag><Key>a</Key><Value>b</Value></Tag></Tags></Tagging>"),
+        (
+            "versioning=",
+            "<VersioningConfiguration><Status>Suspended</Status><Mfa>x</Mfa>"
+            "</VersioningConfiguration>",
+        ),
+        (
+            "object-lock=",
+            "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rules>"
+            "<DefaultRetention><Mode>COMPLIANCE</Mode><Days>2</Days></DefaultRetention></Rules>"
+            "</ObjectLockConfiguration>",
+        ),
+        ("", "<CreateBucketConfiguration><LocationConstraints>a</LocationConstraints>"),
+    ],
+)
+def test_a_name_that_s3_does_not_have_changes_nothing(server, s3, bucket, query, document):
+    """Passed over, it took away what its document was to set."""
+    s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": [{"Key": "k", "Value": "v"}]})
+    blocks = s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
+    path = f"/{bucket}"
+    if not query:
+        path, document = "/made-by-a-slip", f"{document}</CreateBucketConfiguration>"
+    body = document.encode()
+    status, _, answer = send(server, "PUT", path, query=query, body=body, headers=md5_of(body))
+    assert status == 400 and b"<Code>MalformedXML</Code>" in answer, answer
+    assert s3.get_bucket_tagging(Bucket=bucket)["TagSet"] == [{"Key": "k", "Value": "v"}]
+    assert s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"] == blocks
+    with refused("404"):
+        s3.head_bucket(Bucket="made-by-a-slip")
+
+
+def test_no_part_is_lost_by_its_name(server, s3, bucket):
+    where = {"Bucket": bucket, "Key": "a"}
+    where["UploadId"] = s3.create_multipart_upload(**where)["UploadId"]
+    rows = ""
+    for number, name in [(1, "Part"), (2, "part")]:
+        body = content(PART_MIN_BYTES, number)
+        etag = s3.upload_part(**where, PartNumber=number, Body=body)["ETag"]
+        rows += f"<{name}><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></{name}>"
+
+    def complete(rows):
+        document = f"<CompleteMultipartUpload>{rows}</CompleteMultipartUpload>".encode()
+        query = f"uploadId={where['UploadId']}"
+        return send(server, "POST", f"/{bucket}/a", query=query, body=document)
+
+    status, _, answer = complete(rows)
+    assert status == 400 and b"<Code>MalformedXML</Code>" in answer, answer
+    assert complete(rows.replace("part>", "Part>"))[0] == 200
+    assert s3.head_object(Bucket=bucket, Key="a")["ContentLength"] == 2 * PART_MIN_BYTES
+
+
+@pytest.mark.parametrize(
+    ("query", "document"),
+    [
+        (
+            "uploadId=none",
+            "<CompleteMultipartUpload>" + "<Part/>" * 300_000 + "</CompleteMultipartUpload>",
+        ),
+        ("delete=", "<Delete>" + "<Object><Key>a</Key></Object>" * 200_000 + "</Delete>"),
+        (
+            "delete=",
+            "<Delete>"
+            + "".join(
+                "<d " + " ".join(f'xmlns:p{15 * deep + i}="u"' for i in range(15)) + ">"
+                for deep in range(29)
+            )
+            + "<a/>" * 1000
+            + "</d>" * 29
+            + "</Delete>",
+        ),
+    ],
+)
+def test_more_than_any_client_writes_is_refused(server, bucket, query, document):
+    body = document.encode()
+    path = f"/{bucket}/a" if query.startswith("uploadId") else f"/{bucket}"
+    status, _, answer = send(server, "POST", path, query=query, body=body, headers=md5_of(body))
+    assert status == 400 and b"<Code>MalformedXML</Code>" in answer, answer

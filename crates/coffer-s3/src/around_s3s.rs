@@ -5,6 +5,8 @@ pub(crate) mod xml;
 
 pub(crate) mod xml_bodies;
 
+pub(crate) mod xml_elements;
+
 pub(crate) mod hooks;
 
 pub(crate) mod header_compat;

@@ -30,8 +30,25 @@ pub const XML_DEPTH_MAX: usize = 32;
 /// Attributes of one element of an XML body. S3 knows of two, declarations of namespaces included.
 pub const XML_ATTRIBUTES_MAX: usize = 16;
 
-/// Bytes of all XML bodies together that are held at once, as they came and as they were written
-/// anew, but for the first of each.
+/// Declarations of namespaces that hold in one place of an XML body. SDKs write two.
+pub const XML_DECLARATIONS_MAX: usize = 16;
+
+/// Elements in one element of an XML body: 1,000 objects of a deletion, or 1,000 rules, and one
+/// more, which is told by who reads them.
+pub const XML_CHILDREN_MAX: usize = 1_001;
+
+/// Parts in the XML that completes an upload (S3: 10,000), and one more.
+pub const XML_PARTS_MAX: usize = 10_001;
+
+/// Elements of an XML body: 10,000 parts with a number, an entity tag and one checksum are 40,001,
+/// and some clients write all checksums that there are, most of them empty.
+pub const XML_ELEMENTS_MAX: usize = 128 << 10;
+
+/// Bytes that an element of an XML body takes once it is read.
+pub const XML_ELEMENT_BYTES: usize = 128;
+
+/// Bytes of all XML bodies together that are held at once, as they came, as they were written anew
+/// and as they are read, but for the first of each.
 pub const XML_BODIES_MAX_BYTES: usize = 32 << 20;
 
 /// Bytes of each XML body that take no room of the others: there are as many as requests.

@@ -11,7 +11,8 @@ use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 use quick_xml::name::ResolveResult;
 use quick_xml::{NsReader, XmlVersion};
 
-use crate::limits::{XML_ATTRIBUTES_MAX, XML_DEPTH_MAX};
+use crate::around_s3s::xml_elements::Elements;
+use crate::limits::XML_ATTRIBUTES_MAX;
 
 /// Elements that hold whole numbers. s3s reads digits as far as there are any, and passes over the
 /// rest: `1O0` with a letter in it was 1.
@@ -30,7 +31,7 @@ const NUMBERS: [&[u8]; 9] = [
 /// Why a document was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum XmlFault {
-    /// It is not well-formed, or no XML that a client of S3 sends.
+    /// It is not well-formed, or no XML that a client of S3 sends, or has what S3 does not have.
     #[error("the document is not well-formed")]
     Malformed,
     /// Written anew, it would be longer than it may be.
@@ -54,8 +55,7 @@ pub(crate) fn canonical(document: &[u8], limit_bytes: usize) -> Result<String, X
     reader.config_mut().expand_empty_elements = true;
     let mut writer = Writer {
         out: String::with_capacity(document.len().min(limit_bytes)),
-        depth: 0,
-        has_root: false,
+        elements: Elements::default(),
         content_at: 0,
     };
     loop {
@@ -78,7 +78,7 @@ pub(crate) fn canonical(document: &[u8], limit_bytes: usize) -> Result<String, X
             return Err(XmlFault::TooLong);
         }
     }
-    if writer.depth > 0 || !writer.has_root {
+    if !writer.elements.are_closed() || !writer.elements.have_root() {
         return Err(XmlFault::Malformed);
     }
     Ok(writer.out)
@@ -99,19 +99,14 @@ fn check_encoding(declaration: &BytesDecl<'_>) -> Result<(), XmlFault> {
 
 struct Writer {
     out: String,
-    depth: usize,
-    has_root: bool,
+    elements: Elements,
     /// Where the content begins of the element that was begun last.
     content_at: usize,
 }
 
 impl Writer {
     fn start(&mut self, start: &BytesStart<'_>, decoder: Decoder) -> Result<(), XmlFault> {
-        if (self.depth == 0 && self.has_root) || self.depth == XML_DEPTH_MAX {
-            return Err(XmlFault::Malformed);
-        }
-        self.has_root = true;
-        self.depth += 1;
+        let mut declarations = 0;
         self.out.push('<');
         self.name(start.local_name().as_ref())?;
         // Its own check compares each with each.
@@ -122,6 +117,7 @@ impl Writer {
                 return Err(XmlFault::Malformed);
             }
             if attribute.key.as_namespace_binding().is_some() {
+                declarations += 1;
                 continue;
             }
             let version = XmlVersion::Implicit1_0;
@@ -134,12 +130,18 @@ impl Writer {
         }
         self.out.push('>');
         self.content_at = self.out.len();
+        if !self
+            .elements
+            .begin(start.local_name().as_ref(), declarations)
+        {
+            return Err(XmlFault::Malformed);
+        }
         Ok(())
     }
 
     /// The reader has checked that it is the end of what was begun last.
     fn end(&mut self, name: &[u8]) -> Result<(), XmlFault> {
-        self.depth -= 1;
+        self.elements.end();
         let content = self.out[self.content_at..].trim_end();
         let is_number = !content.starts_with('+') && content.parse::<i64>().is_ok();
         if NUMBERS.contains(&name) && !is_number {
@@ -164,14 +166,14 @@ impl Writer {
 
     /// Text: beside the root, only white space.
     fn text(&mut self, text: &str) -> Result<(), XmlFault> {
-        if self.depth == 0 && text.bytes().all(|byte| b" \t\r\n".contains(&byte)) {
+        if self.elements.are_closed() && text.bytes().all(|byte| b" \t\r\n".contains(&byte)) {
             return Ok(());
         }
         self.inner_text(text)
     }
 
     fn inner_text(&mut self, text: &str) -> Result<(), XmlFault> {
-        if self.depth == 0 {
+        if self.elements.are_closed() {
             return Err(XmlFault::Malformed);
         }
         text.chars().for_each(|c| self.character(c, false));
@@ -206,6 +208,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::XML_DEPTH_MAX;
 
     fn written(document: &str) -> Result<String, XmlFault> {
         canonical(document.as_bytes(), 1000)

@@ -15,6 +15,7 @@ use crate::around_s3s::xml::{XmlFault, canonical};
 use crate::checksums::elements::without_unknown;
 use crate::http::hosts::Domains;
 use crate::http::percent::form_pairs;
+use crate::limits::XML_ELEMENT_BYTES;
 use crate::request::caller::fault_error;
 use crate::request::context::{BodyFault, RequestContext};
 use crate::request::memory_budget::{MemoryBudget, Reservation, body_limit};
@@ -38,7 +39,7 @@ pub(crate) const BLOCKED_TYPES: &str = "BlockedEncryptionTypes";
 /// checks, and logs nothing of what the client sent.
 const MALFORMED: &[u8] = b"<";
 
-/// A document as it was written anew, and the room that it takes.
+/// A document as it was written anew, and the room that it takes, also once it is read.
 #[derive(Debug)]
 pub(crate) struct CanonicalXml {
     pub(crate) text: Bytes,
@@ -104,13 +105,14 @@ impl XmlBodies {
             return Ok(Body::from(received));
         }
 
-        let reservation = self.budget.reservation(limit_bytes);
         let text = match canonical(&received, limit_bytes) {
             Ok(text) => Bytes::from(text),
             Err(XmlFault::Malformed) => Bytes::from_static(MALFORMED),
             Err(XmlFault::TooLong) => return Err(fault_error(too_long)),
         };
-        let taken = reservation.take(text.len());
+        let held_bytes = text.len() + elements(&text) * XML_ELEMENT_BYTES;
+        let reservation = self.budget.reservation(held_bytes);
+        let taken = reservation.take(held_bytes);
         taken.map_err(|fault| fault_error(fault.into()))?;
         head.headers.remove(TRANSFER_ENCODING);
         let for_s3s = if is_completion(head) {
@@ -125,6 +127,12 @@ impl XmlBodies {
         }));
         Ok(Body::from(for_s3s))
     }
+}
+
+/// How many elements a document has that was written anew: each has an end of its own.
+fn elements(text: &[u8]) -> usize {
+    let pairs = text.iter().zip(text.iter().skip(1));
+    pairs.filter(|pair| *pair == (&b'<', &b'/')).count()
 }
 
 /// A document written anew without the elements of a name, which has each at most once. Where one
@@ -187,6 +195,12 @@ mod tests {
         for same in ["<R></R>", "<R></B><B></R>", "<R>&lt;B></R>"] {
             assert_eq!(left(same), same);
         }
+    }
+
+    #[test]
+    fn elements_are_counted() {
+        assert_eq!(elements(b"<"), 0);
+        assert_eq!(elements(b"<A><B>/</B><C t=\"/\"></C></A>"), 3);
     }
 
     #[test]
