@@ -196,3 +196,19 @@ def test_headers_that_are_too_long_are_refused_in_xml(server, bucket):
         assert told["RequestId"] == headers["x-amz-request-id"]
     status, _, told = raw.send(server, "PUT", path, headers={"x-long": "a" * 31_000}, body=b"a")
     assert status == 200, told
+
+
+@pytest.mark.parametrize(
+    ("key", "query"),
+    [
+        ("", "max-keys=%01"),
+        ("", "list-type=2&fetch-owner=%0B"),
+        ("", "uploads=&max-uploads=%1F"),
+        ("/k", "partNumber=%01"),
+        ("/k", "response-expires=%02"),
+    ],
+)
+def test_what_xml_can_not_hold_hides_no_code(server, s3, bucket, key, query):
+    s3.put_object(Bucket=bucket, Key="k", Body=b"k")
+    status, _, body = raw.send(server, "GET", f"/{bucket}{key}", query=query)
+    assert status == 400 and elements(body)["Code"], body

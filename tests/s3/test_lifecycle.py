@@ -60,6 +60,37 @@ def test_the_old_operation_is_the_same(s3, server, bucket):
     assert send(server, "PUT", f"/{bucket}", query="lifecycle=", body=body)[0] == 200
 
 
+def test_ids_that_were_left_out_stay_and_collide_with_none(s3, bucket):
+    def nameless(prefix):
+        made = rule(where={"Prefix": prefix}, Expiration={"Days": 1})
+        del made["ID"]
+        return made
+
+    set_rules(s3, bucket, nameless("a/"), nameless("b/"))
+    first, second = s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+    for rules in ([second, nameless("c/")], [nameless("d/"), first, second]):
+        set_rules(s3, bucket, *rules)
+        told = s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+        assert len({rule["ID"] for rule in told}) == len(rules)
+        for given, kept in zip(rules, told, strict=True):
+            assert given.get("ID", kept["ID"]) == kept["ID"]
+
+
+def test_a_thousand_rules_of_three_actions_are_taken(s3, bucket):
+    rules = [
+        rule(
+            f"tenant-{number:04d}",
+            {"Prefix": f"tenants/{number:04d}/"},
+            Expiration={"Days": 30},
+            NoncurrentVersionExpiration={"NoncurrentDays": 30},
+            AbortIncompleteMultipartUpload={"DaysAfterInitiation": 7},
+        )
+        for number in range(1000)
+    ]
+    set_rules(s3, bucket, *rules)
+    assert s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"] == rules
+
+
 DAYS = {"Expiration": {"Days": 1}}
 TAG = {"Key": "k", "Value": "v"}
 TOO_LATE = datetime.datetime(2099, 1, 1, 1, tzinfo=datetime.UTC)

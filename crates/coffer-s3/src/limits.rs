@@ -13,8 +13,8 @@ pub const ECHO_MAX_BYTES: usize = 4 << 10;
 /// The same of a text that was to be signed, which an error tells twice, once in hexadecimal.
 pub const SIGNED_ECHO_MAX_BYTES: usize = 8 << 10;
 
-/// Bytes of an XML request body. The longest honest one, but for the two below, has 50 tags of 384
-/// characters, each escaped in ten bytes at most.
+/// Bytes of an XML request body. The longest honest one, but for parts, names to be deleted
+/// and lifecycle rules, has 50 tags of 384 characters, each escaped in ten bytes at most.
 pub const XML_BODY_MAX_BYTES: usize = 256 << 10;
 
 /// Bytes of the XML that completes an upload: 10,000 parts with a checksum each, 370 bytes.
@@ -162,5 +162,6 @@ pub const CLIENT_TOKEN_MAX_BYTES: usize = 64;
 /// Origins, methods and headers of all rules of a CORS configuration.
 pub const CORS_NAMES_MAX: usize = 1_000;
 
-/// Bytes of a lifecycle configuration as it is kept: as many as its XML may have.
-pub const LIFECYCLE_MAX_BYTES: usize = XML_BODY_MAX_BYTES;
+/// Bytes of a lifecycle configuration, as it comes and as it is kept: 1,000 rules of a filter and
+/// three actions have some 450 KB.
+pub const LIFECYCLE_MAX_BYTES: usize = 1 << 20;

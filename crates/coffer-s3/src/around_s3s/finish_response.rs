@@ -124,6 +124,7 @@ fn complete_error(
     context: &RequestContext,
     body: Bytes,
 ) -> Option<String> {
+    let body = without_controls(body);
     let code = element(&body, "Code").unwrap_or("").to_owned();
     let has_message = element(&body, "Message").is_some();
     if code == "SlowDown" {
@@ -224,6 +225,18 @@ fn escape_controls(body: &[u8]) -> Option<Vec<u8>> {
     Some(escaped)
 }
 
+/// s3s repeats what was sent as it is, and XML has no way to write most control characters: no
+/// client would find the code. The name of an object has them as references, as S3 writes it.
+fn without_controls(body: Bytes) -> Bytes {
+    let is_control = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
+    match std::str::from_utf8(&body) {
+        Ok(text) if text.contains(is_control) => {
+            Bytes::from(text.replace(is_control, "\u{fffd}").replace('\r', "&#13;"))
+        }
+        _ => body,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use s3s::{S3Error, S3ErrorCode, s3_error};
@@ -268,6 +281,16 @@ mod tests {
         assert!(text.contains(told), "{text}");
         let (_, text, _) = completed(s3_error!(InvalidArgument, "Invalid id"));
         assert!(!text.contains("<ArgumentName>"), "{text}");
+    }
+
+    #[test]
+    fn no_error_has_characters_that_xml_has_not() {
+        let (_, text, code) =
+            completed(s3_error!(InvalidArgument, "invalid query: a: \u{1}\u{b}b"));
+        assert_eq!(code.as_deref(), Some("InvalidArgument"));
+        let told = "<ArgumentName>a</ArgumentName><ArgumentValue>\u{fffd}\u{fffd}b</ArgumentValue>";
+        assert!(text.contains(told), "{text}");
+        assert!(!text.contains(['\u{1}', '\u{b}']), "{text}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A lifecycle configuration as S3 writes it, and the rules that it says.
 
+use std::collections::HashSet;
+
 use coffer_vault::{
     Expiration, FilterForm, LifecycleFilter, LifecycleRule, LifecycleRules, Noncurrent, RuleFault,
 };
@@ -21,8 +23,9 @@ use crate::limits::{TAG_KEY_MAX_CHARS, TAG_VALUE_MAX_CHARS};
 /// transitions.
 pub(crate) fn of_client(rules: Vec<RuleElement>, day_ms: i64) -> S3Result<LifecycleRules> {
     let mut read = Vec::with_capacity(rules.len());
-    for (place, rule) in rules.into_iter().enumerate() {
-        read.push(of_element(rule, place)?);
+    let ids = ids_of(&rules);
+    for (rule, id) in rules.into_iter().zip(ids) {
+        read.push(of_element(rule, id)?);
     }
     let rules = LifecycleRules(read);
     rules.check(day_ms).map_err(refused)?;
@@ -46,7 +49,20 @@ fn malformed(what: &'static str) -> S3Error {
     refused(RuleFault::Malformed(what))
 }
 
-fn of_element(rule: RuleElement, place: usize) -> S3Result<LifecycleRule> {
+/// The id of each rule. One that was left out is made, as S3 does, though its ids are drawn at
+/// random; no other rule has it, also where rules that were read come back in another order.
+fn ids_of(rules: &[RuleElement]) -> Vec<String> {
+    fn given(rule: &RuleElement) -> Option<&String> {
+        rule.id.as_ref().filter(|id| !id.is_empty())
+    }
+    let taken: HashSet<_> = rules.iter().filter_map(given).collect();
+    let mut free = (1..).map(|number| format!("rule-{number}"));
+    let mut made = || free.find(|id| !taken.contains(id)).unwrap_or_default();
+    let ids = rules.iter().map(|rule| given(rule).cloned());
+    ids.map(|id| id.unwrap_or_else(&mut made)).collect()
+}
+
+fn of_element(rule: RuleElement, id: String) -> S3Result<LifecycleRule> {
     let has_some = |list: Option<usize>| list.is_some_and(|length| length > 0);
     if has_some(rule.transitions.map(|list| list.len()))
         || has_some(rule.noncurrent_version_transitions.map(|list| list.len()))
@@ -60,10 +76,8 @@ fn of_element(rule: RuleElement, place: usize) -> S3Result<LifecycleRule> {
         ExpirationStatus::DISABLED => false,
         _ => return Err(malformed("Status is Enabled or Disabled")),
     };
-    let id = rule.id.filter(|id| !id.is_empty());
     Ok(LifecycleRule {
-        // As S3 does, though its ids are drawn at random.
-        id: id.unwrap_or_else(|| format!("rule-{}", place + 1)),
+        id,
         is_enabled,
         filter: filter_of(rule.filter, rule.prefix)?,
         expiration: rule.expiration.map(expiration_of).transpose()?,

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{
-    ANSWER_FREE_BYTES, ANSWERS_MAX_BYTES, DELETE_BODY_MAX_BYTES, PARTS_BODY_MAX_BYTES,
-    XML_BODIES_MAX_BYTES, XML_BODY_FREE_BYTES, XML_BODY_MAX_BYTES,
+    ANSWER_FREE_BYTES, ANSWERS_MAX_BYTES, DELETE_BODY_MAX_BYTES, LIFECYCLE_MAX_BYTES,
+    PARTS_BODY_MAX_BYTES, XML_BODIES_MAX_BYTES, XML_BODY_FREE_BYTES, XML_BODY_MAX_BYTES,
 };
 
 /// Why bytes are not held.
@@ -29,6 +29,7 @@ pub(crate) fn body_limit(operation: &str) -> Option<usize> {
         "PutObject" | "UploadPart" => None,
         "CompleteMultipartUpload" => Some(PARTS_BODY_MAX_BYTES),
         "DeleteObjects" => Some(DELETE_BODY_MAX_BYTES),
+        "PutBucketLifecycleConfiguration" => Some(LIFECYCLE_MAX_BYTES),
         _ => Some(XML_BODY_MAX_BYTES),
     }
 }
