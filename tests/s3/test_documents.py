@@ -267,14 +267,14 @@ def test_no_part_is_lost_by_its_name(server, s3, bucket):
         ("delete=", "<Delete>" + "<Object><Key>a</Key></Object>" * 200_000 + "</Delete>"),
         (
             "delete=",
-            "<Delete>"
+            "<Delete><Object>"
             + "".join(
                 "<d " + " ".join(f'xmlns:p{15 * deep + i}="u"' for i in range(15)) + ">"
                 for deep in range(29)
             )
             + "<a/>" * 1000
             + "</d>" * 29
-            + "</Delete>",
+            + "</Object></Delete>",
         ),
     ],
 )
