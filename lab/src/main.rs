@@ -60,10 +60,7 @@ fn main() -> ExitCode {
 
 fn run(command: &Command) -> Result<()> {
     match command {
-        Command::List => {
-            list();
-            Ok(())
-        }
+        Command::List => list(),
         Command::Raw(measuring) => measure(measuring, &[raw_experiments]),
         Command::File(measuring) => measure(measuring, &[file_experiments]),
         Command::Sendfile(measuring) => measure(measuring, &[sendfile_experiments]),
@@ -101,19 +98,18 @@ fn run(command: &Command) -> Result<()> {
         }
         Command::Site { folder, machines } => {
             let count = site::write(&site::read(machines)?, folder)?;
-            println!("{count} pages: {}", folder.join("index.html").display());
-            Ok(())
+            let index = folder.join("index.html");
+            table::print(&format!("{count} pages: {}\n", index.display()))
         }
         Command::Compare { first, second } => {
             let (first, second) = (compare::read(first)?, compare::read(second)?);
-            print!("{}", compare::compare(&first, &second));
-            Ok(())
+            table::print(&compare::compare(&first, &second))
         }
     }
 }
 
 /// Who can run here, and what would make the others run.
-fn list() {
+fn list() -> Result<()> {
     let raw = |algorithm: Algorithm| {
         let contenders = roster(algorithm).into_iter().map(|one| one.contender);
         (format!("raw, {}", algorithm.name()), contenders.collect())
@@ -135,7 +131,7 @@ fn list() {
     groups.push(("net".to_owned(), net::contenders()));
     groups.push(("server".to_owned(), server::contenders()));
     groups.push(("kernel".to_owned(), kernel::accelerator::contenders()));
-    print!("{}", table::list(&groups));
+    table::print(&table::list(&groups))
 }
 
 fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<()> {
@@ -165,10 +161,10 @@ fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<(
         } else {
             "removed"
         };
-        println!("{word}: {one}");
+        table::print(&format!("{word}: {one}\n"))?;
     }
     if found.is_empty() {
-        println!("nothing is left of labs that run no more");
+        table::print("nothing is left of labs that run no more\n")?;
     }
     let stays = found.iter().filter(|one| there.contains(one));
     let stays: Vec<String> = stays.map(ToString::to_string).collect();
@@ -313,8 +309,7 @@ fn show(record: &Record, json: Option<&Path>, page: Option<&Path>) -> Result<()>
     if let Some(path) = page {
         write_report(path, record, &published)?;
     }
-    print!("{}", table::terminal(record, &published));
-    Ok(())
+    table::print(&table::terminal(record, &published))
 }
 
 /// Looks before minutes are spent, and leaves what is there as it is.

@@ -1,7 +1,7 @@
 //! The report of a real, very short run: complete, self-contained, and no contender disappears.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use coffer_lab::raw;
 use coffer_lab::report::compare;
@@ -91,6 +91,27 @@ fn a_list_says_why_and_what_would_help() {
     for absent in ["kernel TLS by a network card", "QAT", "ublk"] {
         assert!(list.contains(absent), "{absent} disappeared");
     }
+}
+
+#[test]
+fn standard_output_that_takes_nothing_is_no_crash() {
+    let list = |out: Stdio| {
+        let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
+        let output = lab.arg("list").stdout(out).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let (code, said) = list(full.into());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.starts_with("coffer-lab: writing to standard output: "),
+        "{said}"
+    );
+    // As `head` ends before it has read all.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(list(writer.into()), (Some(0), String::new()));
 }
 
 #[test]

@@ -5,7 +5,10 @@ mod figures;
 mod counterparts;
 mod warnings;
 
+use std::io::{ErrorKind, Write, stdout};
+
 use crate::contender::{Availability, Contender};
+use crate::error::{Doing, Result};
 use crate::record::published::{Published, Reached, of_experiment};
 use crate::record::shares::{self, Share};
 use crate::record::{Axis, Experiment, Point, Record, Series};
@@ -13,6 +16,15 @@ use crate::record::{Axis, Experiment, Point, Record, Series};
 pub use counterparts::told as counterparts;
 pub use figures::{cost, figure, place};
 pub use warnings::{is_disturbed, warnings};
+
+/// Prints to standard output. Who reads it may stop before its end, as `head` does.
+pub fn print(text: &str) -> Result<()> {
+    let printed = stdout().write_all(text.as_bytes());
+    match printed.and_then(|()| stdout().flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => printed.doing(|| "writing to standard output".into()),
+    }
+}
 
 /// The whole record.
 pub fn terminal(record: &Record, published: &[Published]) -> String {
