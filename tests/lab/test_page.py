@@ -50,6 +50,10 @@ OUTSIDE = """(() => {%s
     .filter((one) => one.getBoundingClientRect().right > wide + 1)
     .map((one) => one.className + ": " + one.textContent.slice(0, 40));
 })()"""
+SPILLED = """(() => {%s
+  return texts(document.body, ".bars b").filter((one) => one.scrollWidth > one.clientWidth)
+    .map((one) => one.textContent);
+})()"""
 HUES = """Object.fromEntries(["none", "user", "kernel", "client"].map((where) => [where,
   [...new Set([...document.querySelectorAll(`.v.${where}`)].map((one) =>
     getComputedStyle(one).getPropertyValue("--hue").trim()))]]))"""
@@ -136,6 +140,7 @@ def test_everything_can_be_read(pages, browser, screen, scheme):
         browser.open(page.as_uri(), *screen, scheme)
         assert browser.run(SMALL % SEEN) == [], f"{name}: letters below 12 px"
         assert browser.run(OUTSIDE % SEEN) == [], f"{name}: wider than the screen"
+        assert browser.run(SPILLED % SEEN) == [], f"{name}: figures wider than their column"
         assert browser.run(OVERLAPS % SEEN) == [], f"{name}: one label over another"
         for where, hues in browser.run(HUES).items():
             assert len(hues) <= 1, f"{name}: {where} has several hues: {hues}"

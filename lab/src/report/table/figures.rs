@@ -35,9 +35,10 @@ pub fn figure(value: f64) -> String {
         v if v >= 99.5 => thousands(v.round() as u64),
         v if v >= 9.95 => format!("{v:.1}"),
         // Nothing that was measured looks like nothing.
+        v if v > 0.0 && v < 0.000_095 => format!("{v:.0e}"),
         v if v > 0.0 && v < 0.0095 => {
             let digits = 1 - v.log10().floor() as i32;
-            format!("{v:.0$}", usize::try_from(digits).unwrap_or(2).min(9))
+            format!("{v:.0$}", usize::try_from(digits).unwrap_or(2))
         }
         v => format!("{v:.2}"),
     }
@@ -82,6 +83,10 @@ mod tests {
         assert_eq!(
             (figure(0.0), figure(0.0022)),
             ("0.00".into(), "0.0022".into())
+        );
+        assert_eq!(
+            (figure(0.000_95), figure(1.2e-8)),
+            ("0.00095".into(), "1e-8".into())
         );
         // As often as nothing fits into something.
         assert_eq!(figure(1.0 / 0.0), "∞");
