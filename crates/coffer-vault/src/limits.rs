@@ -288,6 +288,10 @@ pub(crate) const KEY_RELEASES_STEP: u64 = 1_000;
 /// in milliseconds.
 pub(crate) const LOCK_TIME_STOP_MAX_MS: i64 = 7 * 24 * 3_600 * 1_000;
 
+/// By how much the wall clock must have moved otherwise than that time before it is told that it
+/// was set: a minute, in milliseconds.
+pub(crate) const LOCK_TIME_JUMP_MS: u64 = 60 * 1_000;
+
 /// How long an object may be locked, where the configuration says nothing else: ten years, in days.
 pub const LOCK_MAX_DAYS: u32 = 3_650;
 

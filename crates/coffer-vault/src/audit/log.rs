@@ -229,16 +229,25 @@ impl Audit {
         }
     }
 
-    /// Notes that the wall clock moved while the server was stopped as locks do not follow it.
+    /// Notes that the wall clock moved as locks do not follow it.
     pub(crate) fn note_lock_time(&self, jump: Jump) {
+        let Jump {
+            wall_ms,
+            followed_ms,
+            is_running,
+        } = jump;
+        let server_was = if is_running { "running" } else { "stopped" };
         let event = Event::new(Act::JumpLockTime.name(), SERVER, Outcome::Done)
-            .with("wall_ms", jump.wall_ms)
-            .with("followed_ms", jump.followed_ms);
+            .with("wall_ms", wall_ms)
+            .with("followed_ms", followed_ms)
+            .with("server_was", server_was);
         tracing::warn!(
-            wall_ms = jump.wall_ms,
-            followed_ms = jump.followed_ms,
-            "the wall clock moved backwards, or by more than a week, while the server was \
-             stopped: the time by which object locks end follows it by so much only"
+            wall_ms,
+            followed_ms,
+            server_was,
+            "the wall clock moved as the time by which object locks end does not follow: the \
+             server was running, it moved backwards or by more than a week, or that time had come \
+             as far already"
         );
         self.note(event);
     }

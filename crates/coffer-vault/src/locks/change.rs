@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use coffer_durable::now_ms;
 use coffer_store::lock::{ChangedLock, Lock, LockChange, LockTest, Retention};
 use coffer_store::record::ObjectName;
 use coffer_store::version::{VersionId, Which};
@@ -32,6 +33,13 @@ impl Vault {
     /// The time by which locks end, in milliseconds since 1970.
     pub fn lock_now_ms(&self) -> i64 {
         self.inner.lock_time.now_ms()
+    }
+
+    /// When a lock begins that is made now: where the time by which locks end is behind, after a
+    /// long stop, a custodian may have it catch up, and what was locked for days must not end by
+    /// that.
+    fn lock_begins_ms(&self) -> i64 {
+        self.lock_now_ms().max(now_ms())
     }
 
     /// Changes what keeps a version from being deleted. Tells what the version is called.
@@ -129,7 +137,7 @@ impl Vault {
         };
         let by_default = settings
             .default
-            .map(|default| default.from(self.lock_now_ms()));
+            .map(|default| default.from(self.lock_begins_ms()));
         let lock = Lock {
             retention: asked.retention.or(by_default),
             ..asked
@@ -158,7 +166,8 @@ impl Vault {
     /// Whether a lock ends within the days that the server allows.
     fn check_bound(&self, lock: Lock) -> Result<()> {
         let until_ms = lock.retention.map(|retention| retention.until_ms);
-        let ahead_ms = until_ms.map_or(0, |until_ms| until_ms.saturating_sub(self.lock_now_ms()));
+        let begins_ms = self.lock_begins_ms();
+        let ahead_ms = until_ms.map_or(0, |until_ms| until_ms.saturating_sub(begins_ms));
         self.check_days(u64::try_from(ahead_ms).unwrap_or(0).div_ceil(DAY_MS))
     }
 
@@ -166,11 +175,11 @@ impl Vault {
         let Some(Retention { until_ms, .. }) = lock.retention else {
             return Ok(());
         };
-        let ahead_ms = until_ms.saturating_sub(self.lock_now_ms());
-        match u64::try_from(ahead_ms) {
-            Ok(ahead_ms) if ahead_ms > 0 => self.check_days(ahead_ms.div_ceil(DAY_MS)),
-            _ => Err(AdministrationError::LockInPast.into()),
+        if until_ms <= self.lock_now_ms() {
+            return Err(AdministrationError::LockInPast.into());
         }
+        let ahead_ms = until_ms.saturating_sub(self.lock_begins_ms());
+        self.check_days(u64::try_from(ahead_ms).unwrap_or(0).div_ceil(DAY_MS))
     }
 }
 

@@ -74,7 +74,11 @@ async fn see_all(inner: &Inner) {
 
 async fn hold(inner: Arc<Inner>, occasion: Occasion) -> Result<()> {
     let hold = move || {
-        let kept = inner.lock_time.keep_when_due(&inner.system, now_ms());
+        let wall_ms = now_ms();
+        if let Some(jump) = inner.lock_time.look(wall_ms) {
+            inner.audit.note_lock_time(jump);
+        }
+        let kept = inner.lock_time.keep_when_due(&inner.system, wall_ms);
         let held = inner.freshness.hold(&inner.system, &inner.audit, occasion);
         kept.and(held)
     };

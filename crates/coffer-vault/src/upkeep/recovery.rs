@@ -100,8 +100,15 @@ impl Vault {
             return Ok(!dir.join("blobs").exists());
         }
         let key = self.inner.keystore.bucket_key(id)?;
+        let inner = self.inner.clone();
+        let is_deleted = blocking(move || Ok(inner.system.doomed()?.contains(&id))).await?;
         let catalog = Catalog::open(&dir, &key.catalog_key()).await?;
-        let empty = catalog.is_empty().await;
+        // A deletion takes uploads under way with it, and is noted together with the row's removal.
+        let empty = if is_deleted {
+            catalog.is_without_objects().await
+        } else {
+            catalog.is_empty().await
+        };
         catalog.close().await;
         Ok(empty?)
     }
@@ -188,6 +195,9 @@ async fn look_at_buckets(inner: Weak<Inner>) {
 mod tests {
     use std::time::Duration;
 
+    use coffer_seal::UploadId;
+    use coffer_store::record::{Details, ObjectName, Tags, Upload};
+
     use super::*;
     use crate::access::BucketName;
     use crate::vault::VaultOptions;
@@ -221,17 +231,39 @@ mod tests {
         vault.close().await;
     }
 
+    async fn begin_upload(vault: &Vault, id: BucketId) {
+        let upload = Upload {
+            id: UploadId::random(),
+            name: ObjectName::new("o").unwrap(),
+            started_ms: 5,
+            details: Details::default(),
+            checksum: None,
+            tags: Tags::new(),
+            lock: Default::default(),
+            acl: None,
+            made_by: None,
+        };
+        let inner = &vault.inner;
+        let opened = inner.open_buckets.open(&inner.folder, &inner.keystore, id);
+        let bucket = opened.await.unwrap();
+        bucket.catalog.create_upload(upload).await.unwrap();
+    }
+
     /// A deletion ends when the key is gone, and before the folder is; or even before the key is.
+    /// Uploads under way keep no bucket.
     #[tokio::test(flavor = "multi_thread")]
     async fn what_a_deletion_left_is_removed_by_the_next_start() {
-        for was_key_destroyed in [true, false] {
+        let cases = [(true, false), (false, false), (false, true)];
+        for (was_key_destroyed, has_upload) in cases {
             let data = tempfile::tempdir().unwrap();
             let vault = open(data.path()).await;
             let id = bucket(&vault, data.path()).await;
             let name = BucketName::new("left").unwrap();
+            if has_upload {
+                begin_upload(&vault, id).await;
+            }
             let row = vault.inner.system.bucket(&name).unwrap();
             vault.inner.system.remove_bucket(&row, || ()).unwrap();
-            vault.inner.system.doom(id).unwrap();
             if was_key_destroyed {
                 vault.inner.keystore.destroy_bucket(id).unwrap();
             }
@@ -247,7 +279,7 @@ mod tests {
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            assert!(!folder.exists(), "key destroyed: {was_key_destroyed}");
+            assert!(!folder.exists(), "{was_key_destroyed} {has_upload}");
             assert!(vault.inner.keystore.buckets().is_empty());
             assert!(vault.inner.system.doomed().unwrap().is_empty());
             vault.close().await;
