@@ -229,7 +229,9 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
         AdministrationError::SameLabel { .. } => (S::CONFLICT, "same_label"),
         AdministrationError::ConfigurationsFull { .. } => (S::CONFLICT, "too_much_configuration"),
         AdministrationError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
-        AdministrationError::EraseLocked(_) => (S::CONFLICT, "locked"),
+        AdministrationError::EraseLocked(_) | AdministrationError::StrayLocked { .. } => {
+            (S::CONFLICT, "locked")
+        }
         AdministrationError::SystemWrittenOver { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
         AdministrationError::NoQuota { .. } => (S::NOT_FOUND, "no_such_quota"),
         AdministrationError::NoSuchAccessKey => (S::NOT_FOUND, "no_such_access_key"),

@@ -56,8 +56,7 @@ impl Vault {
                         .drafted_level(level_id)?
                         .ok_or(VaultError::NoSuchLevel)?,
                 };
-                let rows = self.rows_of_level(&level);
-                Box::pin(self.check_locks(&level, &rows)).await?;
+                Box::pin(self.check_locks_of_level(&level)).await?;
                 let receipt = Box::pin(self.erase(Doomed::Level(level), warrant)).await?;
                 Ok(GuardedOutcome::Erased(Box::new(receipt)))
             }

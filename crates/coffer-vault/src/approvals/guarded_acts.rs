@@ -29,8 +29,7 @@ impl Vault {
         self.refuse_but_custodians(actor, Act::EraseLevel, &on_level(name))?;
         let level = self.level_or_draft(name)?;
         let level = level.ok_or(VaultError::NoSuchLevel)?;
-        let rows = self.rows_of_level(&level);
-        if let Err(error) = Box::pin(self.check_locks(&level, &rows)).await {
+        if let Err(error) = Box::pin(self.check_locks_of_level(&level)).await {
             return Err(self.failed(Act::EraseLevel, actor, &on_level(name), error));
         }
         let wanted = GuardedAct::LevelErase {

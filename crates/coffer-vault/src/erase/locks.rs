@@ -22,11 +22,15 @@ use crate::vault::Vault;
 /// How many people an erase takes that passes over locks for governance.
 pub(crate) const GOVERNANCE_PEOPLE: u8 = 2;
 
+const HOLDS: &str = "legal holds";
+
 /// The locks of buckets that are to be erased.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LocksMet {
     /// The one that stands longest, of the strictest kind.
     strictest: Option<EraseLocked>,
+    /// Until when the last of them is, but for holds.
+    last_ms: Option<i64>,
     count: u64,
     kinds: BTreeSet<&'static str>,
 }
@@ -44,10 +48,11 @@ impl LocksMet {
             return;
         }
         self.count += bound.count;
+        self.last_ms = self.last_ms.max(compliance).max(governance);
         let kinds = [
             ("compliance", compliance.is_some()),
             ("governance", governance.is_some()),
-            ("legal holds", bound.has_hold),
+            (HOLDS, bound.has_hold),
         ];
         let stand = kinds.into_iter().filter(|(_, stands)| *stands);
         self.kinds.extend(stand.map(|(kind, _)| kind));
@@ -97,15 +102,18 @@ impl LocksMet {
         } else {
             "object locks for compliance and legal holds keep from an erase in this level"
         };
-        let Some(met) = &self.strictest else {
+        if self.strictest.is_none() {
             return format!("{rule}; no lock stood");
-        };
+        }
         let kinds: Vec<&str> = self.kinds.iter().copied().collect();
         let kinds = kinds.join(", ");
-        let until = last(met).map(rfc3339);
-        let until = until.map_or(String::new(), |until| {
+        let until = self.last_ms.map(rfc3339);
+        let mut until = until.map_or(String::new(), |until| {
             format!(", until {until} at the latest")
         });
+        if self.kinds.contains(HOLDS) {
+            until.push_str("; a legal hold has no end");
+        }
         let count = self.count;
         format!("{rule}; locks were overridden: of {count} objects at most, by {kinds}{until}")
     }
@@ -148,6 +156,16 @@ impl Vault {
         let mut rows = self.inner.system.buckets();
         rows.retain(|row| row.level_id == level.id);
         rows
+    }
+
+    /// Whether locks let a level be erased, by two people if need be.
+    ///
+    /// # Errors
+    /// [`AdministrationError::EraseLocked`], [`AdministrationError::StrayLocked`].
+    pub(crate) async fn check_locks_of_level(&self, level: &LevelEntry) -> Result<()> {
+        let rows = self.rows_of_level(level);
+        Box::pin(self.check_locks(level, &rows)).await?;
+        Box::pin(self.check_strays_before(level)).await
     }
 
     /// Whether locks let these buckets be erased, by two people if need be. Of buckets whose bound

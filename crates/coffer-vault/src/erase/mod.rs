@@ -9,6 +9,8 @@ mod key_releases;
 
 mod locks;
 
+mod strays;
+
 mod destroy;
 
 mod steps;

@@ -105,6 +105,10 @@ impl Vault {
             return self.finish_late(draft).await;
         }
         doomed.check_there(&inner.keystore)?;
+        let strays = match &doomed {
+            Doomed::Level(level) => Box::pin(self.check_strays(level)).await?,
+            Doomed::Bucket(..) => String::new(),
+        };
         let buckets = doomed.entries(&inner.keystore);
         let ids: Vec<BucketId> = buckets.iter().map(|bucket| bucket.id).collect();
         self.open_uncounted(&ids).await;
@@ -124,7 +128,7 @@ impl Vault {
         };
         let (totals, uncounted) = self.count(&ids, &open).await;
         let mut draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
-        draft.locks = Some(locks);
+        draft.locks = Some(locks + &strays);
         let draft = match self.keep_draft(draft, hidden.clone()).await {
             Ok(draft) => draft,
             Err(error) => return self.spare(&ids, open, hidden, error).await,

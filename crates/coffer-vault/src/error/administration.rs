@@ -93,6 +93,19 @@ pub enum AdministrationError {
     /// Locks stand against an erase.
     #[error(transparent)]
     EraseLocked(EraseLocked),
+    /// A bucket of a level that is to be erased is not in use here, and locked for all that is
+    /// known.
+    #[error(
+        "a bucket of this level that is not in use here, {bucket}, counts as locked: {why}. \
+         Nothing is erased, for the level was not made with --erase-breaks-locks; see that the \
+         bucket's folder is here, and adopt it (`coffer key adopt`)"
+    )]
+    StrayLocked {
+        /// Its id.
+        bucket: String,
+        /// Why it counts as locked.
+        why: String,
+    },
     /// What says who may use a bucket was refused, or changed meanwhile.
     #[error(transparent)]
     Sharing(SharingError),

@@ -29,7 +29,9 @@ impl VaultError {
                 | Self::TooManyFailures
                 | Self::AuditUnavailable(_)
                 | Self::Invalid { .. }
-                | Self::Administration(AdministrationError::EraseLocked(_))
+                | Self::Administration(
+                    AdministrationError::EraseLocked(_) | AdministrationError::StrayLocked { .. }
+                )
         )
     }
 
