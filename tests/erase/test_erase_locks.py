@@ -1,11 +1,13 @@
 """Where object locks and an erase meet: the rule that docs/OPERATING.md states."""
 
 import json
+import shutil
 import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from harness.age import IDENTITY, RECIPIENT
 from harness.clients import refused, s3_client
 from harness.custodian import WAITS, ask, ask_as, run, subject
 from harness.server import coffer
@@ -252,3 +254,66 @@ def test_that_it_waits_says_why_it_takes_two(server, s3):
     erase(server, "bucket", careful, expect=WAITS)
     [own] = [one for one in ask(server, "request", "list") if one["bucket"] == careful]
     assert "because" not in own
+
+
+def overridden(server, what, name):
+    told = ask(server, what, "erase", name, "--yes")
+    receipt = told.get("receipt", told)
+    [sentence] = [text for text in receipt["verification"] if "locks" in text]
+    return sentence
+
+
+def test_a_receipt_tells_the_last_end_of_all_that_was_overridden(server, s3):
+    bucket = make(server, s3, "breaking", "--erase-breaks-locks")
+    later = soon(days=300)
+    put(s3, bucket, key="c", mode="COMPLIANCE", until=soon(days=3))
+    put(s3, bucket, key="g", mode="GOVERNANCE", until=later)
+
+    def is_told(sentence):
+        until = datetime.fromisoformat(sentence.split(", until ")[1].split(" at the latest")[0])
+        return later <= until <= later + timedelta(days=2)
+
+    sentence = overridden(server, "bucket", bucket)
+    assert is_told(sentence) and "hold" not in sentence, sentence
+    for name in ("one", "two"):
+        ask(server, "bucket", "create", name, "--level", "breaking")
+        enabled = {"Status": "Enabled"}
+        s3.put_bucket_versioning(Bucket=name, VersioningConfiguration=enabled)
+        lock = {"ObjectLockEnabled": "Enabled"}
+        s3.put_object_lock_configuration(Bucket=name, ObjectLockConfiguration=lock)
+    put(s3, "one", mode="COMPLIANCE", until=later)
+    put(s3, "two", ObjectLockLegalHoldStatus="ON")
+    sentence = overridden(server, "level", "breaking")
+    assert is_told(sentence) and "a legal hold has no end" in sentence, sentence
+
+
+@pytest.mark.parametrize("options", [(), ("--erase-breaks-locks",)])
+def test_a_bucket_that_waits_for_its_name_keeps_its_level(own_server, tmp_path, options):
+    here, there = own_server("here").start(), own_server("there").start()
+    here_s3 = s3_client(here)
+    bucket = make(here, here_s3, "moving", *options)
+    put(here_s3, bucket, mode="COMPLIANCE", until=soon(days=30))
+    exported = tmp_path / "moving.age"
+    run(here, "key", "export", "moving", "--to", RECIPIENT, "--out", exported)
+    folder = ask(here, "bucket", "show", bucket)["id"]
+    here.stop()
+    s3_client(there).create_bucket(Bucket=bucket)
+    shutil.copytree(here.data / "buckets" / folder, there.data / "buckets" / folder)
+    identity = tmp_path / "identity"
+    identity.write_text(f"{IDENTITY}\n")
+    imported = ask(there, "key", "import", exported, "--identity", identity, "--same-label")
+    assert imported["buckets"][0]["state"] == "name-taken"
+    if options:
+        sentence = overridden(there, "level", "moving")
+        assert "buckets that were not in use here, which were 1, was not looked at" in sentence
+        return
+    said = erase(there, "level", "moving", expect=1)
+    assert folder in said and "objects in it are locked" in said
+    there.stop()
+    away = tmp_path / "away"
+    shutil.move(there.data / "buckets" / folder, away)
+    there.start()
+    assert "its catalog is not here" in erase(there, "level", "moving", expect=1)
+    shutil.move(away, there.data / "buckets" / folder)
+    ask(there, "key", "adopt", folder, "--as", "found")
+    assert "bucket found are locked" in erase(there, "level", "moving", expect=1)

@@ -1,9 +1,11 @@
-"""The time by which object locks end, after a stop of more than a week."""
+"""The time by which object locks end: after a stop of more than a week, and as the clock is set."""
 
+import struct
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from harness import raw
 from harness.auditing import eventually, export
 from harness.clients import refused, s3_client
 from harness.custodian import WAITS, ask, ask_as, run, subject
@@ -36,6 +38,11 @@ def stopped_for_long(own_server, tmp_path, monkeypatch):
     s3.create_bucket(Bucket="kept", ObjectLockEnabledForBucket=True)
     until = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": soon(days=20)}
     version = s3.put_object(Bucket="kept", Key="a", Body=b"kept", **until)["VersionId"]
+    by_default = {"DefaultRetention": {"Mode": "COMPLIANCE", "Days": 14}}
+    s3.put_object_lock_configuration(
+        Bucket="kept",
+        ObjectLockConfiguration={"ObjectLockEnabled": "Enabled", "Rule": by_default},
+    )
     where = {"Bucket": "kept", "Key": "a", "VersionId": version}
     shown = ask(server, "lock-time", "show")
     assert is_about(shown["behind_seconds"], 0), shown
@@ -124,3 +131,79 @@ def test_where_a_level_takes_two_so_does_this(stopped_for_long):
     done = ask_as(server, second, "request", "approve", request["id"], "--json")
     assert is_about(done["behind_seconds"], 5 * DAY)
     assert ask(server, "request", "list") == []
+
+
+def test_what_is_locked_by_default_is_kept_for_its_days(stopped_for_long):
+    server, _ = stopped_for_long
+
+    def today():
+        return datetime.now(UTC) + timedelta(seconds=AHEAD)
+
+    def send(method, query="", **given):
+        return raw.send(server, method, "/kept/new", query=query, when=today(), **given)
+
+    status, headers, said = send("PUT", headers=raw.md5_of(b"record"), body=b"record")
+    assert status == 200, said
+    version = headers["x-amz-version-id"]
+    _, headers, _ = send("HEAD")
+    until = datetime.fromisoformat(headers["x-amz-object-lock-retain-until-date"])
+    assert is_about((until - today()).total_seconds(), 14 * DAY)
+    ask(server, "lock-time", "confirm", ago(120))
+    status, _, said = send("DELETE", f"versionId={version}")
+    assert status == 403, "it is its first day"
+
+
+@pytest.fixture
+def set_clock(tmp_path, monkeypatch):
+    """Sets the clock of servers that run, and of those to come: so many seconds ahead."""
+    ahead = tmp_path / "ahead"
+    ahead.write_bytes(bytes(8))
+    monkeypatch.setenv("LD_PRELOAD", str(library(tmp_path, "clock.c")))
+    monkeypatch.setenv("CLOCK_AHEAD_FILE", str(ahead))
+
+    def set_to(seconds):
+        with ahead.open("r+b") as file:
+            file.write(struct.pack("=q", seconds))
+
+    return set_to
+
+
+def jumps(server):
+    recorded = export(server, "--act", "lock-time.jump")
+    return [
+        (round(int(one["details"]["wall_ms"]) / 1000 / DAY), one["details"]["server_was"])
+        for one in recorded
+    ]
+
+
+def test_a_clock_that_was_behind_and_is_put_right_ends_no_lock(own_server, set_clock):
+    server = own_server().start()
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="kept", ObjectLockEnabledForBucket=True)
+    until = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": soon(days=4)}
+    version = s3.put_object(Bucket="kept", Key="a", Body=b"kept", **until)["VersionId"]
+    for _ in range(2):
+        server.kill()
+        set_clock(-5 * DAY)
+        server.start()
+        set_clock(0)
+        server.kill()
+        server.start()
+        assert is_about(ask(server, "lock-time", "show")["behind_seconds"], 0)
+        with refused("AccessDenied", 403):
+            s3_client(server).delete_object(Bucket="kept", Key="a", VersionId=version)
+
+
+def test_a_clock_that_is_set_while_the_server_runs_is_recorded(own_server, set_clock):
+    server = own_server().start()
+    set_clock(30 * DAY)
+    assert eventually(lambda: jumps(server), 15) == [(30, "running")]
+    assert is_about(ask(server, "lock-time", "show")["behind_seconds"], 30 * DAY)
+    set_clock(0)
+    told = [(30, "running"), (-30, "running")]
+    assert eventually(lambda: jumps(server)[1:] and jumps(server), 15) == told
+    assert "server_was=running" in server.log() or '"running"' in server.log()
+    # What was told is not told again by a stop.
+    server.restart()
+    assert jumps(server) == told
+    assert is_about(ask(server, "lock-time", "show")["behind_seconds"], 0)
