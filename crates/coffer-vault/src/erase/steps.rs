@@ -231,7 +231,7 @@ impl Vault {
     /// Lets go of the catalogs and their keys.
     async fn let_go(&self, ids: &[BucketId], open: Vec<Arc<OpenBucket>>) {
         for id in ids {
-            self.inner.open_buckets.forget(*id);
+            self.inner.open_buckets.let_go(*id);
         }
         join_all(open.iter().map(|bucket| bucket.catalog.abandon())).await;
     }
@@ -265,6 +265,9 @@ impl Vault {
     }
 
     async fn finish(&self, draft: EraseDraft, erased: Erased, cut_off: CutOff) -> Result<Receipt> {
+        for id in draft.bucket_ids() {
+            self.inner.open_buckets.forget(id);
+        }
         let mut checked = vec![format!(
             "reads and writes under way were cut off before the erase was acknowledged, and {} \
              connections with them",

@@ -243,14 +243,11 @@ impl OpenBuckets {
         self.slots.lock().by_id.get(&id)?.opened()
     }
 
-    /// Forgets a bucket whose key is about to be destroyed, or is.
+    /// Forgets a bucket that is gone.
     pub(crate) fn forget(&self, id: BucketId) {
-        self.totals.lock().remove(&id);
-        self.versioning.lock().remove(&id);
+        self.let_go(id);
         self.uploads.forget(id);
         self.quotas.forget(id);
-        self.taps.forget(id);
-        self.slots.lock().by_id.remove(&id);
     }
 
     /// The folder of a bucket is gone, with the files that a cache knew.
@@ -395,6 +392,8 @@ impl OpenBuckets {
         Ok((slot, user, surplus))
     }
 }
+
+mod let_go;
 
 #[cfg(test)]
 mod tests;

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use coffer_keys::LevelOptions;
 use coffer_label::Label;
 use coffer_seal::BucketId;
+use coffer_store::lock::Lock;
+use coffer_store::{Change, Settled};
 use parking_lot::Mutex;
 
 use crate::access::{Actor, BucketName};
 use crate::admin::NewLevel;
 use crate::approvals::GuardedOutcome;
-use crate::error::VaultError;
+use crate::error::{AdministrationError, VaultError};
 use crate::limits::COUNTED_BY_OPENING_MAX;
+use crate::quotas::QuotaOf;
 use crate::vault::{Vault, VaultOptions};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
@@ -74,6 +77,43 @@ async fn what_an_erase_has_cut_off_is_not_opened() {
     assert!(matches!(erased, GuardedOutcome::Erased(_)));
     assert_eq!(*refused.lock(), [true; COUNT]);
     assert_eq!(vault.inner.open_buckets.count(), 0);
+    vault.inner.probe.lock().take();
+    vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_lock_spares_at_the_last_look_still_counts() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, ids) = scene(data.path()).await;
+    let rows = vault.inner.system.buckets();
+    let row = rows.iter().find(|row| row.id == ids[0]).unwrap().clone();
+    let quotas = vault.inner.open_buckets.quotas.clone();
+    quotas.place(row.id, row.level_id, None);
+    let (inner, locked) = (vault.inner.clone(), row.clone());
+    *vault.inner.probe.lock() = Some(Box::new(move |_| {
+        let change = Change {
+            objects: 1,
+            bytes: 900,
+            uploads: 0,
+        };
+        let admission = inner.open_buckets.quotas.admission(locked.id);
+        admission.admit(change).unwrap();
+        admission.settle(change, Settled::Done);
+        let held = Lock {
+            has_hold: true,
+            ..Lock::default()
+        };
+        drop(inner.system.cover_lock(&locked, held).unwrap());
+    }));
+    let refused = vault.erase_bucket(&LOCAL, &row.name).await;
+    assert!(matches!(
+        refused,
+        Err(VaultError::Administration(
+            AdministrationError::EraseLocked(_)
+        ))
+    ));
+    let used = quotas.usage(QuotaOf::Level(row.level_id));
+    assert_eq!((used.bytes, used.buckets), (900, 1));
     vault.inner.probe.lock().take();
     vault.close().await;
 }
