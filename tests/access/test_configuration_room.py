@@ -39,6 +39,15 @@ def fill(client, level):
     pytest.fail("it was never full")
 
 
+def assert_room_is_kept(client, level):
+    readers = ", ".join(f"id={number:032x}" for number in range(1, 100))
+    listed = {"ObjectOwnership": "ObjectWriter", "GrantRead": readers}
+    for _ in range(2):
+        with pytest.raises(ClientError, match="all buckets of this level"):
+            client.create_bucket(Bucket="listed", **listed, **at(level))
+    client.create_bucket(Bucket="listed", **at(level))
+
+
 def test_one_level_fills_its_own_room_alone_and_locks_go_on(own_server, tmp_path):
     with own_server() as server:
         for name, category in (("north", "c1"), ("south", "c2")):
@@ -53,6 +62,20 @@ def test_one_level_fills_its_own_room_alone_and_locks_go_on(own_server, tmp_path
                 ObjectLockConfiguration={"ObjectLockEnabled": "Enabled", "Rule": days},
             )
         fill(sam, "south")
+        # Nor is a bucket made with a long list: that is of the same room.
+        assert_room_is_kept(sam, "south")
+        # Who is refused for what others have set there has read it, and writes nothing below.
+        flo = client_of(server, "flo", "default..south")
+        flo.create_bucket(Bucket="low")
+        flo.create_bucket(Bucket="high", **at("south"))
+        flo.put_object(Bucket="low", Key="a", Body=b"before")
+        with pytest.raises(ClientError, match="all buckets of this level"):
+            rules = [{**RULE, "ID": f"r{index}"} for index in range(20)]
+            flo.put_bucket_lifecycle_configuration(
+                Bucket="high", LifecycleConfiguration={"Rules": rules}
+            )
+        with pytest.raises(ClientError, match="AccessDenied"):
+            flo.put_object(Bucket="low", Key="a", Body=b"after")
         # Not in the other level, and what the server notes of locks goes on in both.
         nora.create_bucket(Bucket="open", **at("north"))
         rule = {**RULE, "ID": "r"}

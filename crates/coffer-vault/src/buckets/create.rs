@@ -17,7 +17,7 @@ use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::counters::add;
 use crate::data_folder::failed;
-use crate::error::{Result, SubjectLimit, VaultError};
+use crate::error::{AdministrationError, Result, SubjectLimit, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
 use crate::open_buckets::OpenBucket;
 use crate::quotas::QuotaOf;
@@ -212,9 +212,16 @@ impl Vault {
             documents: Arc::new(BucketDocuments::first(new.documents)),
         };
         let made = self.make_in_steps(row, new.tags).await;
-        // On a full disk clients try again and again. The row is certainly not there then: if it
-        // might be, that would be in doubt.
-        if matches!(made, Err(VaultError::StorageFull)) {
+        // On a full disk clients try again and again, and for lack of room. The row is certainly
+        // not there then: if it might be, that would be in doubt.
+        let is_refused = made.as_ref().is_err_and(|error| {
+            use AdministrationError::ConfigurationsFull;
+            matches!(
+                error,
+                VaultError::StorageFull | VaultError::Administration(ConfigurationsFull { .. })
+            )
+        });
+        if is_refused {
             let inner = self.inner.clone();
             if let Err(error) = blocking(move || unmake(&inner, id)).await {
                 tracing::warn!(bucket = %id, %error, "half a bucket is left to the next start");

@@ -60,7 +60,7 @@ impl From<Absent> for VaultError {
 }
 
 impl VaultError {
-    /// Whether a refusal tells of what the bucket holds.
+    /// Whether a refusal tells of what the bucket holds, or what has been set in its level.
     pub(crate) fn tells_what_is_stored(&self) -> bool {
         matches!(
             self,
@@ -71,7 +71,9 @@ impl VaultError {
                 | Self::InvalidPart { .. }
                 | Self::PartTooSmall { .. }
                 | Self::BucketNotEmpty
-                | Self::Administration(AdministrationError::Locked)
+                | Self::Administration(
+                    AdministrationError::Locked | AdministrationError::ConfigurationsFull { .. }
+                )
                 | Self::Store(StoreError::OverQuota(_))
         )
     }

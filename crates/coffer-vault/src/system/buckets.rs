@@ -13,8 +13,11 @@ use rusqlite::{Connection, Transaction, params};
 use super::System;
 use super::configuration::{self, BucketConfiguration, BucketDocuments, MD5_ETAGS, OWN_KINDS};
 use crate::access::BucketName;
-use crate::error::{AdministrationError, Result, VaultError};
-use crate::limits::CONFIGURATIONS_MAX_BYTES;
+use crate::error::{Result, VaultError};
+
+mod room;
+
+use self::room::Room;
 
 /// A bucket as the system knows it.
 #[derive(Clone, Debug)]
@@ -205,6 +208,10 @@ impl System {
     }
 
     /// Adds a bucket. One whose row is in doubt appears as soon as it is known to be there.
+    ///
+    /// # Errors
+    /// [`ConfigurationsFull`](crate::AdministrationError::ConfigurationsFull): of one that is made
+    /// with a list, for which its level has no room.
     pub(crate) fn add_bucket(&self, row: BucketRow) -> Result<()> {
         let row = Arc::new(row);
         row.is_hidden.store(true, Ordering::SeqCst);
@@ -218,7 +225,11 @@ impl System {
         let mut documents = row.documents.all();
         let made_by = row.made_by.clone();
         documents.extend(made_by.map(|maker| (configuration::MADE_BY.to_owned(), maker)));
+        let level_id = row.level_id;
+        let is_limited = documents.contains_key(BucketConfiguration::Acl.name());
         let add = move |transaction: &Transaction<'_>| {
+            let room = is_limited.then(|| Room::look(transaction, level_id));
+            let room = room.transpose()?;
             let sql = "INSERT INTO bucket(id, name, level_id, created_ms) VALUES(?, ?, ?, ?)";
             transaction.execute(sql, params).map_err(StoreError::from)?;
             for (kind, document) in documents {
@@ -226,6 +237,9 @@ impl System {
                            VALUES(?, ?, ?)";
                 let params = params![id, kind, &*document];
                 transaction.execute(sql, params).map_err(StoreError::from)?;
+            }
+            if let Some(room) = room {
+                room.refuse_above(transaction)?;
             }
             Ok(())
         };
@@ -298,7 +312,7 @@ impl System {
     /// Sets or removes a document of a bucket's configuration. Durable when this returns.
     ///
     /// # Errors
-    /// [`AdministrationError::ConfigurationsFull`].
+    /// [`ConfigurationsFull`](crate::AdministrationError::ConfigurationsFull).
     pub(crate) fn configure(
         &self,
         row: &Arc<BucketRow>,
@@ -306,10 +320,12 @@ impl System {
         document: Option<String>,
     ) -> Result<()> {
         let is_limited = document.is_some() && !OWN_KINDS.contains(&kind);
-        let (id, kind) = (row.id.0, kind.name());
+        let (id, level_id, kind) = (row.id.0, row.level_id, kind.name());
         let keep = document.clone();
         let change = move |transaction: &Transaction<'_>| {
-            let run = || -> rusqlite::Result<i64> {
+            let room = is_limited.then(|| Room::look(transaction, level_id));
+            let room = room.transpose()?;
+            let run = || -> rusqlite::Result<()> {
                 transaction.execute(
                     "DELETE FROM bucket_configuration WHERE bucket_id = ? AND kind = ?",
                     params![id, kind],
@@ -319,18 +335,11 @@ impl System {
                                SELECT id, ?, ? FROM bucket WHERE id = ?";
                     transaction.execute(sql, params![kind, document, id])?;
                 }
-                // Of its level alone: what others have set at theirs is not told by a refusal.
-                let sql = "SELECT ifnull(sum(length(document)), 0) FROM bucket_configuration
-                           JOIN bucket ON bucket.id = bucket_id
-                           WHERE level_id = (SELECT level_id FROM bucket WHERE id = ?)
-                             AND kind NOT IN (?, ?)";
-                let [bound, releases] = OWN_KINDS.map(BucketConfiguration::name);
-                transaction.query_row(sql, params![id, bound, releases], |row| row.get(0))
+                Ok(())
             };
-            let all_bytes: i64 = run().map_err(StoreError::from)?;
-            if is_limited && usize::try_from(all_bytes).unwrap_or(0) > CONFIGURATIONS_MAX_BYTES {
-                let limit_bytes = CONFIGURATIONS_MAX_BYTES;
-                return Err(AdministrationError::ConfigurationsFull { limit_bytes }.into());
+            run().map_err(StoreError::from)?;
+            if let Some(room) = room {
+                room.refuse_above(transaction)?;
             }
             Ok(())
         };
