@@ -237,6 +237,22 @@ def test_a_quota_goes_with_its_bucket(running):
     assert used(running, "level", "default")["bytes"] == 0
 
 
+def test_a_quota_goes_with_its_subject(running):
+    ann = client_of(running, "ann", "default")
+    ann.create_bucket(Bucket="anns")
+    run(running, "quota", "set", "subject", "ann", "--bytes", 1_000)
+    assert not is_put(ann, "anns", "k", b"x" * 2_000)
+    # Another name is no other subject.
+    run(running, "subject", "rename", "ann", "anna")
+    assert not is_put(ann, "anns", "k", b"x" * 2_000)
+    run(running, "subject", "delete", "anna")
+    first = s3_client(running)
+    assert is_put(first, "anns", "k", b"x" * 2_000)
+    assert ask(running, "quota", "list") == []
+    running.restart()
+    assert is_put(s3_client(running), "anns", "more", b"x" * 2_000)
+
+
 def test_metrics_tell_no_quota_of_what_is_gone(running):
     s3 = s3_client(running)
     s3.create_bucket(Bucket="mine")

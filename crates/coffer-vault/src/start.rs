@@ -26,6 +26,7 @@ use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
 use crate::freshness::Freshness;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
+use crate::quotas::QuotaOf;
 use crate::system::{LockTime, System};
 use crate::transfers::Transfers;
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
@@ -168,7 +169,11 @@ fn count_by_quotas(open_buckets: &OpenBuckets, system: &System) -> Result<()> {
         ledger.place(row.id, row.level_id, row.made_by.as_deref());
     }
     for (of, quota) in system.quotas()? {
-        ledger.set(of, Some(quota));
+        // Earlier versions kept the quota of a subject that was deleted.
+        let is_gone = |id| system.subject_of_id(id).is_none();
+        if !matches!(of, QuotaOf::Subject(id) if is_gone(id)) {
+            ledger.set(of, Some(quota));
+        }
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::blocking::blocking;
 use crate::cutoff::ConnectionCutoff;
 use crate::error::{Result, VaultError};
 use crate::limits::GRANT_COUNT_MAX;
+use crate::quotas::QuotaOf;
 use crate::system::SubjectEntry;
 use crate::vault::{Inner, Vault};
 
@@ -218,7 +219,9 @@ impl Vault {
         let (this, id) = (self.clone(), before.subject.id);
         let asked_by = ConnectionCutoff::current();
         let work = blocking(move || {
-            let gone = this.inner.system.remove_subject(id)?;
+            let quotas = this.inner.open_buckets.quotas.clone();
+            let removed = move || quotas.set(QuotaOf::Subject(id), None);
+            let gone = this.inner.system.remove_subject(id, removed)?;
             gone.cut_but(None, asked_by.as_ref());
             let done = state(&this.inner.subject_info(&gone));
             Ok(((), done))

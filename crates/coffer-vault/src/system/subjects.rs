@@ -213,9 +213,13 @@ impl System {
         held.change_then(raise, Box::new(raised)).map(|()| joined)
     }
 
-    /// Removes a subject with its access keys, and gives it out. They do not count while that is
-    /// in doubt.
-    pub(crate) fn remove_subject(&self, id: SubjectId) -> Result<SubjectEntry> {
+    /// Removes a subject with its access keys and its quota, and gives it out. The keys do not
+    /// count while that is in doubt; `removed` is called once it is certain that it is gone.
+    pub(crate) fn remove_subject(
+        &self,
+        id: SubjectId,
+        removed: impl FnOnce() + Send + 'static,
+    ) -> Result<SubjectEntry> {
         let mut held = self.held();
         // As for a change.
         held.read(|_| Ok(()))?;
@@ -226,12 +230,16 @@ impl System {
                 let mut subjects = system.subjects_mut();
                 if is_removed {
                     subjects.remove(id);
+                    removed();
                 } else {
                     subjects.insert(gone.revived());
                 }
             }
         };
-        let remove = |transaction: &Transaction<'_>| rows::delete(transaction, id);
+        let remove = |transaction: &Transaction<'_>| {
+            rows::delete(transaction, id)?;
+            rows::delete_quota(transaction, id)
+        };
         let done = held.change_then(remove, Box::new(settle));
         self.suspend_if_in_doubt(&done, &gone);
         done.map(|()| gone)

@@ -189,3 +189,10 @@ pub(super) fn delete(transaction: &Transaction<'_>, id: SubjectId) -> Result<()>
     }
     Ok(())
 }
+
+/// Its quota, which `delete` leaves to a subject that is changed.
+pub(super) fn delete_quota(transaction: &Transaction<'_>, id: SubjectId) -> Result<()> {
+    let sql = "DELETE FROM quota WHERE kind = 'subject' AND id = ?";
+    transaction.execute(sql, [id.0]).map_err(StoreError::from)?;
+    Ok(())
+}
