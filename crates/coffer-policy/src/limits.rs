@@ -17,13 +17,18 @@ pub const FIELDS: usize = 128;
 /// Most characters of a number with a point or an exponent, as written in full.
 pub const NUMBER_CHARS: usize = 16;
 
-/// Most statements of a policy. Its length allows no more than that.
-pub const STATEMENTS: usize = 256;
+/// Most statements of a policy. Its length allows fewer than that: the shortest takes 60 bytes.
+pub const STATEMENTS: usize = 512;
 
 /// Longest pattern of a resource, an action or a condition's value, in bytes. Matching one takes
 /// about as long as the two are, and where it has `?` between two `*`, at most a 64th of their
 /// product.
 pub const PATTERN_BYTES: usize = 2 * 1024;
+
+/// Longest text that is compared with a pattern that has `?` between two `*`, in bytes: longer than
+/// any name of an object. Of longer ones, as a request's headers may hold, it is not known whether
+/// they match: thousands of such patterns would hold up every request.
+pub const SEARCHED_BYTES: usize = 2 * 1024;
 
 /// How much of an unknown name an error repeats, in characters.
 pub const QUOTED_CHARS: usize = 64;

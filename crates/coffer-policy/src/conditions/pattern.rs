@@ -3,14 +3,15 @@
 //! A pattern is cut at each `*` into runs. The first run must begin the text and the last one end
 //! it; those between are looked for from left to right, each as early as possible, which finds a
 //! match if there is one. A run of plain text is found in linear time; one with `?` in at most its
-//! length times a 64th of the text's. A `?` is one character of Unicode.
+//! length times a 64th of the text's, and not at all in a very long one. A `?` is one character of
+//! Unicode.
 
 mod gaps;
 
 use self::gaps::end_of_first;
 use super::value::Values;
 use super::variable::{PatternError, Variable};
-use crate::limits::PATTERN_BYTES;
+use crate::limits::{PATTERN_BYTES, SEARCHED_BYTES};
 use crate::truth::Truth;
 
 /// What has a meaning of its own in a pattern.
@@ -93,8 +94,11 @@ impl Pattern {
     }
 
     /// Whether the text is what the pattern stands for in a request with these values. Unknown if
-    /// that depends on a variable without a value.
+    /// that depends on a variable without a value, or would take too long.
     pub(crate) fn matches(&self, text: &str, values: &dyn Values) -> Truth {
+        if text.len() > SEARCHED_BYTES && self.has_gaps() {
+            return Truth::Unknown;
+        }
         if self.has_all_values(values) {
             return runs_match(&self.runs, text, values).into();
         }
@@ -103,6 +107,17 @@ impl Pattern {
         } else {
             Truth::No
         }
+    }
+
+    /// Whether it may have `?` between two `*`. A variable without a value is such a one.
+    fn has_gaps(&self) -> bool {
+        let between = match self.runs.as_slice() {
+            runs if self.has_variables => runs,
+            [_, between @ .., _] => between,
+            _ => &[],
+        };
+        let mut pieces = between.iter().flatten();
+        pieces.any(|piece| matches!(piece, Piece::OneCharacter))
     }
 
     fn has_all_values(&self, values: &dyn Values) -> bool {
@@ -125,6 +140,10 @@ impl Pattern {
                     None => return Truth::Unknown,
                 },
             }
+        }
+        // No text gets longer or shorter by that much; a long one is not gone through for each.
+        if text.len() > 8 * expected.len() {
+            return Truth::No;
         }
         let lower = |text: &str| {
             text.chars()

@@ -74,6 +74,20 @@ fn lengths_are_bounded() {
 }
 
 #[test]
+fn as_many_statements_are_taken_as_the_length_allows() {
+    let statement = json!({"Effect": "Deny", "Principal": "*", "Action": "*",
+        "Resource": "arn:aws:s3:::films"});
+    let of = |count: usize| json!({"Statement": vec![statement.clone(); count]});
+    let length = |count: usize| serde_json::to_vec(&of(count)).unwrap().len();
+    let (empty, each) = (length(0), length(2) - length(1));
+    let most = (limits::POLICY_BYTES - empty) / each;
+    assert!(most > 256, "{most}");
+    let policy = parse(&of(most)).unwrap();
+    let stored = policy.to_stored();
+    assert!(Policy::from_stored(stored.as_bytes(), BUCKET, &account()).unwrap() == policy);
+}
+
+#[test]
 fn what_is_stored_of_the_longest_policies_can_be_read() {
     // What grows most: accounts, which are written as ARNs, and numbers, which are quoted.
     let statement = |principals: Vec<&str>, values: Vec<Json>| {

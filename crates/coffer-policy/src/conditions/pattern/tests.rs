@@ -148,6 +148,27 @@ fn the_worst_patterns_take_bounded_time() {
     assert!(begin.elapsed().as_secs() < 20);
 }
 
+#[test]
+fn a_long_text_is_not_searched_for_gaps() {
+    let long = "a".repeat(SEARCHED_BYTES) + "b";
+    let of = |text: &str| pattern(text, WILD).matches(&long, &NoValues);
+    for (text, truth) in [
+        ("*a?a*", Truth::Unknown),
+        ("*a?c*", Truth::Unknown),
+        ("a*b", Truth::Yes),
+        ("?*?", Truth::Yes),
+        ("*aa*a?", Truth::Yes),
+        ("a*c*", Truth::No),
+    ] {
+        assert_eq!(of(text), truth, "{text}");
+    }
+    assert!(matches("*a?b*", &long[1..]));
+    let ignoring =
+        |text: &str, other: &str| pattern(text, WILD).equals_ignoring_case(other, &NoValues);
+    assert_eq!(ignoring("kk", "\u{212a}\u{212a}"), Truth::Yes);
+    assert_eq!(ignoring("a", &long), Truth::No);
+}
+
 proptest! {
     #[test]
     fn patterns_match_what_they_mean(pattern in "[ab*?é]{0,10}", text in "[abé]{0,12}") {
