@@ -94,6 +94,10 @@ def test_boto3_presigns_without_settings(server, bucket, name):
     status, headers, body = fetch(server, "GET", url)
     assert (status, body) == (200, b"presigned")
     assert (headers["content-type"], headers["x-amz-meta-who"]) == ("text/x-over", "me")
+    url = presign(s3, "get_object", Bucket=bucket, Key=name, VersionId="null")
+    assert fetch(server, "GET", url)[2] == b"presigned"
+    for operation in ("list_object_versions", "get_bucket_versioning"):
+        assert fetch(server, "GET", presign(s3, operation, Bucket=bucket))[0] == 200
     url = presign(s3, "head_object", Bucket=bucket, Key=name)
     assert fetch(server, "HEAD", url)[0] == 200
     upload_id = s3.create_multipart_upload(Bucket=bucket, Key=name)["UploadId"]
@@ -118,6 +122,7 @@ def test_version_2_urls_are_good_for_one_thing(server, bucket):
         url + "&tagging",
         url + "&tagging&tagging",
         url + "&attributes",
+        url + "&versionId=null",
     ):
         status, _, body = fetch(server, "GET", changed)
         assert status == 403 and b"hidden" not in body, changed

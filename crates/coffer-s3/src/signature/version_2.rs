@@ -23,7 +23,7 @@ use crate::signature::requirements::{Pairs, does_not_match, refuse_own_headers, 
 /// What the query of a URL presigned by version 2 may hold: the signature itself, what it covers
 /// (Amazon S3 User Guide, "Signing and authenticating REST requests", `CanonicalizedResource`), and
 /// the parameters of listings, which it does not cover and which select no operation.
-const VERSION_2_QUERY: [&str; 35] = [
+const VERSION_2_QUERY: [&str; 41] = [
     "AWSAccessKeyId",
     "Expires",
     "Signature",
@@ -48,6 +48,7 @@ const VERSION_2_QUERY: [&str; 35] = [
     "partNumber",
     "policy",
     "prefix",
+    "requestPayment",
     "response-cache-control",
     "response-content-disposition",
     "response-content-encoding",
@@ -59,11 +60,16 @@ const VERSION_2_QUERY: [&str; 35] = [
     "upload-id-marker",
     "uploadId",
     "uploads",
+    "version-id-marker",
+    "versionId",
+    "versioning",
+    "versions",
+    "website",
 ];
 
 /// The parameters of a query that the signature covers, in their order, of those that such a URL
 /// may have.
-const COVERED: [&str; 19] = [
+const COVERED: [&str; 23] = [
     "acl",
     "cors",
     "delete",
@@ -73,6 +79,7 @@ const COVERED: [&str; 19] = [
     "notification",
     "partNumber",
     "policy",
+    "requestPayment",
     "response-cache-control",
     "response-content-disposition",
     "response-content-encoding",
@@ -83,6 +90,9 @@ const COVERED: [&str; 19] = [
     "uploadId",
     "uploads",
     "versionId",
+    "versioning",
+    "versions",
+    "website",
 ];
 
 /// Checks a presigned URL with the secret of its access key.
@@ -294,6 +304,9 @@ mod tests {
             "605800",
             "2000&uploadId=u&partNumber=1",
             "2000&list-type=2&prefix=p",
+            "2000&versionId=v",
+            "2000&versions&version-id-marker=v",
+            "2000&versioning",
         ] {
             assert_eq!(refused(&url(good), &[]), None, "{good}");
         }
