@@ -272,3 +272,52 @@ def test_conditions_of_time_and_size_judge_the_newest_version(s3, bucket):
     s3.delete_object(Bucket=bucket, Key="a", IfMatchSize=99)
     with refused("NoSuchKey", 404):
         s3.delete_object(Bucket=bucket, Key="a", IfMatch="*")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [('"ä"', (412, b"PreconditionFailed")), ("", (400, b"InvalidArgument")), (",", (400, b""))],
+)
+def test_a_tag_that_no_object_has_is_a_condition_all_the_same(server, s3, bucket, value, expected):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"kept")
+    copy = {"x-amz-copy-source": f"{bucket}/a", "x-amz-copy-source-if-match": value}
+    rename = {"x-amz-rename-source": "a", "x-amz-rename-source-if-match": value}
+    for method, key, query, headers in (
+        ("PUT", "a", "", {"if-match": value}),
+        ("DELETE", "a", "", {"if-match": value}),
+        ("PUT", "b", "", copy),
+        ("PUT", "b", "renameObject=", rename),
+    ):
+        asked = {"query": query, "headers": headers}
+        status, _, told = raw.send(server, method, f"/{bucket}/{key}", **asked)
+        assert status == expected[0] and expected[1] in told, (method, headers, told)
+    # If-None-Match is for * alone.
+    for value_of_none in (value, '"b"'):
+        headers = {"if-none-match": value_of_none}
+        assert raw.send(server, "PUT", f"/{bucket}/a", headers=headers)[0] in (400, 501)
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"kept"
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
+
+
+@pytest.mark.parametrize("date", ["2020-01-01T00:00:00Z", "soon", ""])
+def test_a_change_on_a_date_that_is_none_is_refused(server, s3, bucket, date):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"kept")
+    copy = {"x-amz-copy-source": f"{bucket}/a", "x-amz-copy-source-if-unmodified-since": date}
+    rename = {"x-amz-rename-source": "a", "x-amz-rename-source-if-unmodified-since": date}
+    target = {"x-amz-rename-source": "a", "if-unmodified-since": date}
+    for query, headers in (("", copy), ("renameObject=", rename), ("renameObject=", target)):
+        asked = {"query": query, "headers": headers}
+        status, _, told = raw.send(server, "PUT", f"/{bucket}/b", **asked)
+        assert status == 400 and b"InvalidArgument" in told, (headers, told)
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
+    # Reads pass over it (RFC 9110, section 13.1.4).
+    headers = {"if-unmodified-since": date}
+    assert raw.send(server, "GET", f"/{bucket}/a", headers=headers)[0] == 200
+
+
+def test_an_empty_time_is_no_condition_kept(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"kept")
+    headers = {"x-amz-if-match-last-modified-time": ""}
+    status, _, told = raw.send(server, "DELETE", f"/{bucket}/a", headers=headers)
+    assert status == 400 and b"InvalidArgument" in told
+    s3.head_object(Bucket=bucket, Key="a")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness import raw
 from harness.clients import refused
 
 OBJECT_CALLS = {
@@ -35,6 +36,21 @@ def test_headers_of_a_put(s3, bucket, options):
     expected = ("InvalidStorageClass", 400) if "StorageClass" in options else None
     assert (error.code, error.status) in (("NotImplemented", 501), expected)
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+@pytest.mark.parametrize("query", ["annotation=1", "annotation=&annotationName=a"])
+def test_annotations_are_not_the_object(server, s3, bucket, query):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"kept")
+    for method in ("PUT", "DELETE"):
+        status, _, told = raw.send(server, method, f"/{bucket}/a", query=query, body=b"")
+        assert status == 501 and b"NotImplemented" in told, told
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"kept"
+
+
+def test_a_table_of_annotations_is_not_the_bucket(server, s3, bucket):
+    asked = {"query": "metadataAnnotationTable=1"}
+    assert raw.send(server, "DELETE", f"/{bucket}", **asked)[0] == 501
+    s3.head_bucket(Bucket=bucket)
 
 
 def test_an_unversioned_bucket_says_so(s3, bucket):

@@ -87,3 +87,19 @@ def test_a_checksum_in_a_header_counts(server, s3, bucket):
     digest = hashlib.md5(BODY).digest()
     assert put(server, url, {"content-md5": base64.b64encode(digest).decode()})[0] == 200
     assert s3.head_object(Bucket=bucket, Key="a")["Metadata"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"x-amz-object-lock-legal-hold": "ON\n"},
+        {"x-amz-tagging": "class=secret\n"},
+        {"x-amz-meta-note": "line 1\nline 2"},
+        {"x-amz-expected-bucket-owner": "111111111111\n"},
+        {"x-amz-meta-a b": "1"},
+    ],
+)
+def test_what_no_header_can_hold_is_refused(server, s3, bucket, extra):
+    status, body = put(server, presign(server, f"/{bucket}/a", extra))
+    assert status == 400 and b"<Code>InvalidArgument</Code>" in body, body
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0

@@ -149,6 +149,12 @@ fn is_size(text: &[u8]) -> bool {
 }
 
 fn check_size(headers: &http::HeaderMap) -> S3Result {
+    // s3s takes an empty time for none, and refuses what else is none.
+    let time = headers.get("x-amz-if-match-last-modified-time");
+    if time.is_some_and(|time| time.is_empty()) {
+        let what = "x-amz-if-match-last-modified-time is a time";
+        return Err(s3_error!(InvalidArgument, "{what}"));
+    }
     let mut sizes = headers.get_all("x-amz-if-match-size").iter();
     if sizes.all(|size| is_size(size.as_bytes())) {
         return Ok(());

@@ -16,7 +16,7 @@ pub(crate) fn read(headers: &HeaderMap) -> S3Result<CopySource> {
     let header = headers.get("x-amz-copy-source");
     let text = header.and_then(|source| source.to_str().ok());
     let (bucket, name, which) = locate(text.unwrap_or(""))?;
-    let conditions = conditions::of_copy_source(headers);
+    let conditions = conditions::of_copy_source(headers)?;
     Ok(CopySource {
         bucket,
         name,

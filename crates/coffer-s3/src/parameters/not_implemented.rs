@@ -28,11 +28,12 @@ const OF_DELETIONS: [&str; 2] = ["x-amz-if-match-last-modified-time", "x-amz-if-
 /// Names in a query that select something else than the object or bucket itself. s3s takes those
 /// it does not know, or not with this method, for nothing: `DELETE /bucket?acl` would delete the
 /// bucket.
-const SUBRESOURCES: [&str; 41] = [
+const SUBRESOURCES: [&str; 43] = [
     "abac",
     "accelerate",
     "acl",
     "analytics",
+    "annotation",
     "append",
     "attributes",
     "cors",
@@ -45,6 +46,7 @@ const SUBRESOURCES: [&str; 41] = [
     "lifecycle",
     "location",
     "logging",
+    "metadataAnnotationTable",
     "metadataConfiguration",
     "metadataInventoryTable",
     "metadataJournalTable",
@@ -234,6 +236,8 @@ mod tests {
         for (operation, query) in [
             ("DeleteBucket", "acl"),
             ("DeleteBucket", "location="),
+            ("DeleteBucket", "metadataAnnotationTable=1"),
+            ("DeleteObject", "annotation=1"),
             ("DeleteBucket", "versioning=x"),
             ("DeleteObject", "acl"),
             ("DeleteObject", "never-heard-of"),

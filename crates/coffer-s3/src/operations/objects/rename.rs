@@ -28,8 +28,8 @@ pub(crate) async fn rename_object(
     let rename = RenameObject {
         source,
         target: names::object(key)?,
-        source_conditions: conditions::of_rename_source(headers),
-        target_conditions: conditions::of_read(headers),
+        source_conditions: conditions::of_rename_source(headers)?,
+        target_conditions: conditions::of_rename_target(headers)?,
         token: token(headers)?,
     };
     let renamed = vault.rename_object(&caller.subject, &bucket, rename).await;
