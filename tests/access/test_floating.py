@@ -111,7 +111,9 @@ def test_who_says_who_may_use_a_bucket_has_read_there(levels):
         "own": lambda client, name: client.put_bucket_ownership_controls(
             Bucket=name, OwnershipControls={"Rules": [{"ObjectOwnership": "ObjectWriter"}]}
         ),
-        "list": lambda client, name: client.put_bucket_acl(Bucket=name, ACL="private"),
+        "list": lambda client, name: client.put_bucket_acl(
+            Bucket=name, ACL="bucket-owner-full-control"
+        ),
         "deny": lambda client, name: client.put_bucket_policy(
             Bucket=name, Policy=no_deletion(name)
         ),

@@ -28,12 +28,26 @@ def test_the_owner_has_full_control(s3, bucket):
 
 def test_lists_of_the_owner_alone_are_taken(s3, bucket):
     owner = owner_of(s3, bucket)["ID"]
-    for acl in ("private", "bucket-owner-full-control"):
+    full = "bucket-owner-full-control"
+    for acl in ("private", full):
         s3.put_object(Bucket=bucket, Key="a", Body=b"a", ACL=acl)
-        s3.put_object_acl(Bucket=bucket, Key="a", ACL=acl)
-    s3.put_bucket_acl(Bucket=bucket, ACL="private")
+    s3.put_object_acl(Bucket=bucket, Key="a", ACL=full)
+    s3.put_bucket_acl(Bucket=bucket, ACL=full)
     s3.put_bucket_acl(Bucket=bucket, AccessControlPolicy=listed(owner))
     s3.put_object_acl(Bucket=bucket, Key="a", AccessControlPolicy=listed(owner))
+
+
+@pytest.mark.parametrize("acl", ["private", "aws-exec-read", "bucket-owner-read"])
+def test_no_other_canned_list_is_put_where_lists_are_off(s3, bucket, acl):
+    """Also where it gives nothing to others, as on AWS."""
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    for call in (
+        lambda: s3.put_object_acl(Bucket=bucket, Key="a", ACL=acl),
+        lambda: s3.put_object_acl(Bucket=bucket, Key="missing", ACL=acl),
+        lambda: s3.put_bucket_acl(Bucket=bucket, ACL=acl),
+    ):
+        with refused("AccessControlListNotSupported", 400):
+            call()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +86,7 @@ def test_documents_that_give_to_others_are_not_supported(s3, bucket):
     with refused("InvalidArgument", 400):
         s3.put_object(Bucket=bucket, Key="a", Body=b"a", ACL="nonsense")
     with refused("NoSuchKey", 404):
-        s3.put_object_acl(Bucket=bucket, Key="missing", ACL="private")
+        s3.put_object_acl(Bucket=bucket, Key="missing", ACL="bucket-owner-full-control")
 
 
 def test_a_private_bucket_can_be_made(s3):

@@ -154,3 +154,23 @@ def test_from_buckets_of_any_name(server, s3, bucket, name):
         s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": name, "Key": "missing"})
     s3.delete_object(**source)
     s3.delete_bucket(Bucket=name)
+
+
+@pytest.mark.parametrize("state", ["Enabled", "Suspended"])
+def test_an_earlier_version_onto_its_own_key(s3, bucket, state):
+    """How AWS says that earlier versions are restored."""
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    old = s3.put_object(Bucket=bucket, Key="a", Body=b"old")["VersionId"]
+    s3.put_object(Bucket=bucket, Key="a", Body=b"new")
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": state})
+    source = {"Bucket": bucket, "Key": "a"}
+    if state == "Suspended":
+        with refused("InvalidRequest", 400):
+            s3.copy_object(Bucket=bucket, Key="a", CopySource=source)
+    copied = s3.copy_object(Bucket=bucket, Key="a", CopySource=source | {"VersionId": old})
+    assert copied["CopySourceVersionId"] == old
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"old"
+    # The null version, which is replaced by itself.
+    if state == "Suspended":
+        s3.copy_object(Bucket=bucket, Key="a", CopySource=source | {"VersionId": "null"})
+        assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"old"

@@ -346,3 +346,14 @@ def test_the_owner_that_the_request_expects_is_compared(server, s3, bucket):
     other = send(server, form, headers={expecting: "999999999999"})
     assert code(other) == (403, "AccessDenied")
     assert send(server, form, headers={expecting: account}).status_code == 204
+
+
+def test_a_form_has_content_headers_in_any_script(server, s3, bucket):
+    fields = {
+        "Content-Disposition": 'attachment; filename="Übersicht.pdf"',
+        "Content-Type": "text/plain; name=ä",
+    }
+    assert send(server, sign(s3, bucket, key="f", fields=fields)).status_code == 204
+    told = s3.head_object(Bucket=bucket, Key="f")["ResponseMetadata"]["HTTPHeaders"]
+    for name, value in fields.items():
+        assert told[name.lower()].encode("latin-1").decode() == value

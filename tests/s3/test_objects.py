@@ -203,3 +203,37 @@ def test_ids_of_requests(s3, bucket):
     assert error.response["Error"].get("RequestId") in (None, error.headers["x-amz-request-id"])
     assert error.response["ResponseMetadata"]["RequestId"] == error.headers["x-amz-request-id"]
     assert error.message
+
+
+@pytest.mark.parametrize(
+    "query", ["response-content-disposition=a%0Ab", "response-cache-control=%01"]
+)
+def test_response_headers_that_are_none_are_refused(server, s3, bucket, query):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    for method in ("GET", "HEAD"):
+        assert raw.send(server, method, f"/{bucket}/a", query=query)[0] == 400, method
+
+
+def test_content_headers_in_any_script(server, s3, bucket):
+    sent = {
+        "content-disposition": 'attachment; filename="Übersicht.pdf"',
+        "content-type": "text/plain; name=ä",
+        "cache-control": "x=ä",
+        "expires": "ä",
+    }
+    path = f"/{bucket}/a"
+    assert raw.send(server, "PUT", path, headers=sent, body=b"a")[0] == 200
+    copy = {"x-amz-copy-source": path, "x-amz-metadata-directive": "REPLACE"}
+    assert raw.send(server, "PUT", path + "b", headers=sent | copy)[0] == 200
+    status, _, told = raw.send(server, "POST", path + "c", query="uploads=", headers=sent)
+    assert status == 200
+    upload = re.search(rb"<UploadId>(.*)</UploadId>", told)[1].decode()
+    where = {"Bucket": bucket, "Key": "ac", "UploadId": upload}
+    part = s3.upload_part(**where, PartNumber=1, Body=b"a")["ETag"]
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part}]}
+    s3.complete_multipart_upload(**where, MultipartUpload=parts)
+    for key in ("a", "ab", "ac"):
+        _, headers, _ = raw.send(server, "HEAD", f"/{bucket}/{key}")
+        # http.client reads headers as ISO-8859-1.
+        told = {name: headers[name].encode("latin-1").decode() for name in sent}
+        assert told == sent, key

@@ -113,6 +113,8 @@ enum Tells {
     Etags,
     CopySource,
     ContentType,
+    /// What s3s refuses where it is no ASCII.
+    Text,
     /// S3 passes over one that is none.
     Number,
     Metadata,
@@ -135,6 +137,9 @@ impl Tells {
             | "x-amz-copy-source-if-none-match" => Self::Etags,
             "x-amz-copy-source" => Self::CopySource,
             "content-type" => Self::ContentType,
+            "cache-control" | "content-disposition" | "content-encoding" | "content-language" => {
+                Self::Text
+            }
             "x-amz-max-parts" | "x-amz-part-number-marker" => Self::Number,
             name if name.starts_with(USER_METADATA) => Self::Metadata,
             name if customer_key::holds_a_key(name) => Self::Key,
@@ -171,8 +176,10 @@ fn is_odd(tells: Tells, values: GetAll<'_, HeaderValue>) -> bool {
         Tells::ContentType => {
             let form = b"multipart/form-data";
             let start = first.as_bytes().get(..form.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(form))
+            let is_form = start.is_some_and(|start| start.eq_ignore_ascii_case(form));
+            is_form || !is_text(|_| true)
         }
+        Tells::Text => !is_twice && !is_text(|_| true),
         Tells::Number => is_twice || !is_text(|text| text.parse::<i32>().is_ok()),
         Tells::Metadata => {
             let is_utf_8 = std::str::from_utf8(first.as_bytes()).is_ok();

@@ -1,7 +1,7 @@
 //! Copies of objects, within the server.
 
 use coffer_vault::record::ChecksumAlgorithm;
-use coffer_vault::version::Versioning;
+use coffer_vault::version::{Versioning, Which};
 use coffer_vault::{AskedEncryption, BucketName, CopyTarget, Vault};
 use s3s::dto::{
     CopyObjectInput, CopyObjectOutput, CopyObjectResult, ETag, MetadataDirective, TaggingDirective,
@@ -45,7 +45,7 @@ pub(crate) async fn copy_object(
         || metadata::redirect_of(headers(&request))?.is_some()
         || encryption::asked(headers(&request))? != AskedEncryption::default();
     if source.bucket == bucket && source.name == name && !changes {
-        refuse_without_change(vault, &caller, &bucket).await?;
+        refuse_without_change(vault, &caller, &bucket, source.which).await?;
     }
     // What is not to be used has to be acceptable all the same (S3).
     let given = metadata::of_headers(headers(&request))?;
@@ -103,11 +103,18 @@ fn checksum_of(asked: Option<&s3s::dto::ChecksumAlgorithm>) -> S3Result<Option<C
         .transpose()
 }
 
-/// A copy of an object to itself without a change makes sense where it makes a version.
-async fn refuse_without_change(vault: &Vault, caller: &Caller, bucket: &BucketName) -> S3Result {
+/// A copy of an object to itself without a change makes sense where it makes a version, or makes an
+/// earlier one current again.
+async fn refuse_without_change(
+    vault: &Vault,
+    caller: &Caller,
+    bucket: &BucketName,
+    which: Which,
+) -> S3Result {
     let state = vault.versioning(&caller.subject, bucket).await;
     match state.map_err(|error| caller.refused(error))? {
         Versioning::Enabled => Ok(()),
+        Versioning::Suspended if which != Which::Current => Ok(()),
         Versioning::Never | Versioning::Suspended => Err(s3_error!(
             InvalidRequest,
             "This copy request is illegal because it is trying to copy an object to itself \

@@ -11,7 +11,7 @@ use coffer_vault::{
     SealedObject, Vault, VaultError,
 };
 use futures::Stream;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 use s3s::dto::{
     ChecksumMode, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
     StreamingBlob,
@@ -70,16 +70,22 @@ macro_rules! describe {
 }
 
 /// Headers of answers are chosen by who signs for them (API reference, GetObject): else a public
-/// object would be a page of this origin to whom a link says so.
+/// object would be a page of this origin to whom a link says so. Whoever chooses them, they have to
+/// be headers.
 fn check_overrides(caller: &Caller, uri: &Uri) -> S3Result {
-    if !caller.subject.is_anonymous() {
-        return Ok(());
-    }
     let pairs = form_pairs(uri.query().unwrap_or("")).unwrap_or_default();
-    if pairs.iter().any(|(name, _)| name.starts_with("response-")) {
+    let is_override = |(name, _): &&(String, String)| name.starts_with("response-");
+    let mut overrides = pairs.iter().filter(is_override).peekable();
+    if caller.subject.is_anonymous() && overrides.peek().is_some() {
         return Err(s3_error!(
             InvalidRequest,
             "Request specific response headers cannot be used for anonymous GET requests."
+        ));
+    }
+    if overrides.any(|(_, value)| HeaderValue::from_str(value).is_err()) {
+        return Err(s3_error!(
+            InvalidArgument,
+            "A response header that the query asks for is none"
         ));
     }
     Ok(())

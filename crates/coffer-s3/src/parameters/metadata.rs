@@ -90,8 +90,8 @@ fn user_metadata_of(headers: &HeaderMap) -> BTreeMap<String, String> {
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
-    let value = headers.get(name)?.to_str().ok()?;
-    (!value.is_empty()).then(|| value.to_owned())
+    let value = text_of(headers.get(name)?.as_bytes());
+    (!value.is_empty()).then(|| value.into_owned())
 }
 
 /// `aws-chunked` is how the body came, not what the object is. A list without it stays as it was
@@ -176,6 +176,26 @@ mod tests {
         assert_eq!(pairs, expected);
         headers.insert("x-amz-meta-a", HeaderValue::from_bytes(b"\xe4").unwrap());
         assert_eq!(of_headers(&headers).unwrap().user_metadata["a"], "ä");
+    }
+
+    #[test]
+    fn content_headers_are_text_in_any_script() {
+        for value in [
+            "a; filename=\"\u{dc}.pdf\"".as_bytes(),
+            &b"a; filename=\"\xdc.pdf\""[..],
+        ] {
+            let value = HeaderValue::from_bytes(value).unwrap();
+            let mut headers = HeaderMap::new();
+            for name in [CONTENT_DISPOSITION, CONTENT_TYPE, EXPIRES] {
+                headers.insert(name, value.clone());
+            }
+            let kept = of_headers(&headers).unwrap().headers;
+            let text = Some("a; filename=\"Ü.pdf\"".to_owned());
+            assert_eq!(kept.content_disposition, text);
+            assert_eq!(kept.content_type, text);
+            assert_eq!(kept.expires, text);
+            assert_eq!(expires(&kept).1[EXPIRES], "a; filename=\"Ü.pdf\"");
+        }
     }
 
     #[test]

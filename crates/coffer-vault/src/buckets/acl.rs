@@ -47,7 +47,7 @@ impl Vault {
     ) -> Result<()> {
         let row = self.row_to_share(subject, name).await?;
         let owner = self.owner_id(&row);
-        let Some(acl) = self.list_allowed(&row, &asked, &owner)? else {
+        let Some(acl) = self.list_to_put(&row, &asked, &owner)? else {
             return Ok(());
         };
         let kind = BucketConfiguration::Acl;

@@ -105,7 +105,7 @@ impl Vault {
             .sharing(&row)?
             .is_none_or(|sharing| !sharing.has_acls())
         {
-            self.list_allowed(&row, &asked, &self.owner_id(&row))?;
+            self.list_to_put(&row, &asked, &self.owner_id(&row))?;
         }
         let find = |bucket: UsedBucket| async move {
             let (access, version) = bucket.catalog.object_access(name, which).await??;
@@ -113,7 +113,7 @@ impl Vault {
         };
         let (access, version) = grant.find(Act::WriteAcl, On::Object(name), find).await?;
         let owner = self.object_owner_id(&row, access.owner.as_deref());
-        let Some(acl) = self.list_allowed(&row, &asked, &owner)? else {
+        let Some(acl) = self.list_to_put(&row, &asked, &owner)? else {
             return Ok(version);
         };
         let (object, kept, this) = (name.clone(), kept_grants(&acl), self.clone());

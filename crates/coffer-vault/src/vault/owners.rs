@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use coffer_policy::limits::GRANTS;
 use coffer_policy::{
-    Acl, AclRefusal, Grant, Grantee, ObjectOwnership, PublicAccessBlock, SubjectId as CanonicalId,
-    TooManyGrants,
+    Acl, AclRefusal, CannedAcl, Grant, Grantee, ObjectOwnership, PublicAccessBlock,
+    SubjectId as CanonicalId, TooManyGrants,
 };
 use coffer_seal::SubjectId;
 use coffer_store::record::Access;
@@ -190,6 +190,25 @@ impl Vault {
             checked.map_err(SharingError::from)?;
         }
         Ok(None)
+    }
+
+    /// The same of a list that is put on what is there already. Of the canned ones AWS then takes
+    /// `bucket-owner-full-control` alone where lists are off, and not `private`.
+    ///
+    /// # Errors
+    /// Those of [`list_allowed`](Self::list_allowed).
+    pub(crate) fn list_to_put(
+        &self,
+        row: &BucketRow,
+        asked: &AskedAcl,
+        owner: &CanonicalId,
+    ) -> Result<Option<Acl>> {
+        let (ownership, _) = self.decides_lists(row)?;
+        let full = CannedAcl::BucketOwnerFullControl;
+        if !ownership.has_acls() && asked.canned().is_some_and(|canned| canned != full) {
+            return Err(SharingError::from(AclRefusal::NotSupported).into());
+        }
+        self.list_allowed(row, asked, owner)
     }
 
     /// Whether the list that an upload was begun with may still be given.

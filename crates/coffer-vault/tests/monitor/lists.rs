@@ -217,8 +217,9 @@ impl World {
             let list = AskedAcl::Grants(readers.iter().map(grant).collect());
             vault.set_bucket_acl(&asking(), &name, list).await?;
         } else {
-            let private = AskedAcl::Canned(CannedAcl::Private);
-            vault.set_bucket_acl(&asking(), &name, private).await?;
+            // Taken whether lists count or not, and nothing is given to others.
+            let none = AskedAcl::Canned(CannedAcl::BucketOwnerFullControl);
+            vault.set_bucket_acl(&asking(), &name, none).await?;
             set(ObjectOwnership::BucketOwnerEnforced).await?;
         }
         Ok(Outcome::Done)

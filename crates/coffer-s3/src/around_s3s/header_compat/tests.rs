@@ -65,6 +65,22 @@ fn metadata_that_is_no_utf_8_is_read_as_it_came() {
 }
 
 #[test]
+fn content_headers_that_are_no_ascii_are_read_as_they_came() {
+    let mut sent = headers(&[
+        ("cache-control", "no-cache"),
+        ("content-type", "text/plain"),
+    ]);
+    assert!(odd_headers(&sent).is_empty());
+    for name in ["content-disposition", "content-type"] {
+        let value = HeaderValue::from_bytes("a; filename=ä".as_bytes()).unwrap();
+        sent.insert(name, value);
+    }
+    let mut odd = odd_headers(&sent);
+    odd.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    assert_eq!(odd, ["content-disposition", "content-type"]);
+}
+
+#[test]
 fn lists_in_several_headers_are_one() {
     let mut several = headers(&[
         ("content-encoding", "gzip"),
