@@ -1,5 +1,5 @@
-//! Whether a record can have been measured. What others send may hold anything: nothing can be drawn
-//! of a speed without time, tables go to terminals, and comparing a million samples never ends.
+//! Whether a record can have been measured. What others send may hold anything: nothing can be
+//! drawn of a speed without time, tables go to terminals, and a million samples take hours.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::record::{Axis, Experiment, Point, Record, Sample, Unit};
 /// The most samples of a point: as many rounds as the lab can be asked for.
 const SAMPLES_MAX: usize = 1000;
 
-/// The most contenders of an experiment, places of its axis, and experiments: several times those of
-/// the largest record.
+/// The most contenders of an experiment, places of its axis, and experiments: several times those
+/// of the largest record.
 const SERIES_MAX: usize = 100;
 const PLACES_MAX: usize = 100;
 const EXPERIMENTS_MAX: usize = 200;
