@@ -22,10 +22,11 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 .DEFAULT_GOAL := help
 .PHONY: help deps build run install uninstall deb archive image sbom test test-tools test-style \
   test-rust test-fuzz test-server test-transfer test-cluster test-package test-clients test-stores \
-  test-large test-power test-lab fuzz bench lab lab-kernel lab-pages lab-example
+  test-large test-power test-lab fuzz bench lab lab-static lab-aarch64 lab-kernel lab-pages \
+  lab-example
 
 help: ## say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 deps:
 	@scripts/install-build-tools
@@ -100,8 +101,12 @@ test-cluster: test-tools ## kill and pause gateways of an engine for ten minutes
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)
 	$(call TIMED,.venv/bin/pytest tests/engine/test_cluster.py --cluster-seconds 600)
 
-test-package: test-tools ## make, install and start all packages, the image too (root)
-	$(call TIMED,scripts/install-test-tools buildah)
+# What a release is looked at with; too long for each change.
+test-package: test-tools ## make, install and start all packages, the image too (root); the lab elsewhere
+	$(call TIMED,scripts/install-test-tools buildah gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+	  qemu-user-static)
+	$(call TIMED,scripts/build-lab static)
+	$(call TIMED,scripts/build-lab aarch64)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
 	$(call TIMED,.venv/bin/pytest -m "image or not image" tests/package)
 
@@ -133,6 +138,12 @@ lab: deps ## build the lab and say who can run here; see lab/README.md
 	@scripts/install-lab-peers
 	$(CARGO) build --release --locked -p coffer -p coffer-lab
 	target/release/coffer-lab list
+
+lab-static: deps ## build the lab as one program without libraries, and see that it runs
+	$(call TIMED,scripts/build-lab static)
+
+lab-aarch64: deps ## build the same for aarch64, and run it where qemu-aarch64-static is there
+	$(call TIMED,scripts/build-lab aarch64)
 
 lab-kernel: deps ## measure under Debian's own kernel, in a virtual machine; see lab/README.md
 	@scripts/install-lab-peers
