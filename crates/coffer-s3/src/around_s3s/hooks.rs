@@ -52,13 +52,14 @@ impl AccessCheck {
         operation: &str,
         cx: &mut S3AccessContext<'_>,
         context: &Arc<RequestContext>,
+        subject: Option<&Subject>,
     ) -> Option<Asked> {
         let original = cx.extensions_mut().get::<Original>().cloned();
         let bucket = cx.s3_path().get_bucket_name().unwrap_or_default();
         let headers = original
             .as_ref()
             .map_or(cx.headers(), |original| &original.0);
-        if cx.method().is_safe() && !is_any_shared(&self.vault, bucket, headers) {
+        if cx.method().is_safe() && !is_any_shared(&self.vault, subject, bucket, headers) {
             return None;
         }
         let xml = cx.extensions_mut().get::<Arc<CanonicalXml>>().cloned();
@@ -96,7 +97,7 @@ impl S3Access for AccessCheck {
                     "Access Denied: a request for a copy must be signed"
                 ));
             }
-            let asked = self.asked(&operation, cx, context);
+            let asked = self.asked(&operation, cx, context, None);
             let anonymous = asked.and_then(|asked| self.vault.anonymous(asked));
             cx.extensions_mut()
                 .insert(anonymous.ok_or_else(access_denied)?);
@@ -106,10 +107,9 @@ impl S3Access for AccessCheck {
         encryption::check_headers(&operation, cx.headers())?;
         expected_owner::check(cx.headers(), self.vault.account_id().as_str())?;
         if let Some(context) = context.as_ref().filter(|_| is_signed) {
-            let asked = self.asked(&operation, cx, context);
-            if let (Some(asked), Some(subject)) =
-                (asked, cx.extensions_mut().get::<Arc<Subject>>().cloned())
-            {
+            let subject = cx.extensions_mut().get::<Arc<Subject>>().cloned();
+            let asked = self.asked(&operation, cx, context, subject.as_deref());
+            if let (Some(asked), Some(subject)) = (asked, subject) {
                 cx.extensions_mut().insert(Arc::new(subject.asking(asked)));
             }
         }

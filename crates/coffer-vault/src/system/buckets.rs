@@ -136,13 +136,6 @@ impl System {
         self.buckets.read().by_name.get(name).cloned()
     }
 
-    /// Whether something is said of who may use a bucket.
-    pub(crate) fn is_shared(&self, name: &str) -> bool {
-        let buckets = self.buckets.read();
-        let row = buckets.by_name.get(name);
-        row.is_some_and(|row| row.documents.is_shared())
-    }
-
     /// The bucket of this id.
     pub(crate) fn bucket_of_id(&self, id: BucketId) -> Option<Arc<BucketRow>> {
         self.buckets.read().by_id.get(&id).cloned()

@@ -43,6 +43,8 @@ mod judged_object;
 
 mod sharing;
 
+mod before_requests;
+
 pub(crate) mod owners;
 
 mod writability;

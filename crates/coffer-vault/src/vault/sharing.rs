@@ -19,43 +19,13 @@ use super::judge::{
     Bench, Known, Requesting, Verdict, needs_object, sees_tags, takes_place_of_null,
 };
 use super::judged_object::JudgedObject;
-use crate::access::{
-    Asked, AskedAction, AskedOf, Rights, Sharing, Single, Subject, maker, may_read,
-};
+use crate::access::{AskedOf, Rights, Sharing, Single, Subject, maker, may_read};
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
 use crate::vault::Vault;
 
 impl Vault {
-    /// Whether what requests to a bucket ask for must be said ([`Subject::asking`]), for it has a
-    /// policy, or lists count in it.
-    pub fn is_shared(&self, bucket: &str) -> bool {
-        self.inner.system.is_shared(bucket)
-    }
-
-    /// Whether requests to a bucket that are not signed are to be looked at: it has a policy or
-    /// lists, and its level is public.
-    pub fn may_be_public(&self, bucket: &str) -> bool {
-        let row = self.inner.system.bucket_named(bucket);
-        row.is_some_and(|row| {
-            let is_public = self.inner.tag(&row).is_ok_and(|level| level.is_public);
-            is_public && row.documents.is_shared()
-        })
-    }
-
-    /// Who signs nothing, as it asks for this: none where not all of it is in buckets that share
-    /// anything with everyone, and whose levels are public.
-    pub fn anonymous(&self, asked: Asked) -> Option<Arc<Subject>> {
-        let anonymous = &self.inner.anonymous;
-        let is_public = |ask: &AskedAction| {
-            let row = self.inner.system.bucket(&ask.bucket);
-            row.is_some_and(|row| self.is_shared_with(anonymous, &row).unwrap_or(false))
-        };
-        let is_any = !asked.actions.is_empty() && asked.actions.iter().all(is_public);
-        is_any.then(|| Arc::new(anonymous.asking(asked)))
-    }
-
     /// What is said of sharing a bucket, if anything is.
     pub(crate) fn sharing(&self, row: &BucketRow) -> Result<Option<Arc<Sharing>>> {
         row.documents

@@ -212,7 +212,7 @@ impl World {
     /// The subject as it asks for this, where a policy is to be asked.
     pub(crate) fn asking(&self, subject: Arc<Subject>, wish: &Wish) -> Arc<Subject> {
         let actions = actions(wish);
-        let is_shared = |asked: &AskedAction| self.vault.is_shared(asked.bucket.as_str());
+        let is_shared = |asked: &AskedAction| self.vault.is_shared(&subject, asked.bucket.as_str());
         if !actions.iter().any(is_shared) {
             return subject;
         }

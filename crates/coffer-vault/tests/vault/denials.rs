@@ -27,16 +27,21 @@ async fn scene(data: &Path, hidden: usize) -> (Vault, Arc<Subject>) {
         let made = vault.provide_bucket(&LOCAL, &name, Some("secret"));
         made.await.unwrap();
     }
+    let guest = subject(&vault, "guest", "default").await;
+    (vault, guest)
+}
+
+async fn subject(vault: &Vault, name: &str, clearance: &str) -> Arc<Subject> {
     let new = NewSubject {
         is_trusted: false,
-        name: "guest".into(),
-        clearance: "default".into(),
+        name: name.into(),
+        clearance: clearance.into(),
         roles: [Role::DataUser].into_iter().collect(),
         expires_ms: None,
         grants: None,
     };
-    let (guest, _) = vault.create_subject(&LOCAL, new).await.unwrap();
-    (vault, guest.subject)
+    let (made, _) = vault.create_subject(&LOCAL, new).await.unwrap();
+    made.subject
 }
 
 fn bucket(number: usize) -> BucketName {
@@ -103,4 +108,23 @@ async fn one_that_tries_many_buckets_is_told_with_their_names_and_fills_no_log()
     };
     let counted: usize = found.iter().map(count).sum();
     assert_eq!(counted, 100, "each is counted");
+}
+
+/// To say what a request asks for takes time: with a hidden bucket as little as with none.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_to_be_said_of_a_hidden_bucket_that_has_a_policy() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, guest) = scene(data.path(), 1).await;
+    let ann = subject(&vault, "ann", "secret").await;
+    let policy = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
+        "Principal": {"AWS": "arn:aws:iam::ACCOUNT:user/ann"}, "Action": "s3:GetObject",
+        "Resource": "arn:aws:s3:::hidden-0/*"}]}"#;
+    let policy = policy.replace("ACCOUNT", vault.account_id().as_str());
+    let set = vault.set_bucket_policy(&ann, &bucket(0), Some(policy.as_bytes()));
+    set.await.unwrap();
+    let name = bucket(0);
+    assert!(vault.is_shared(&ann, name.as_str()));
+    assert!(!vault.is_shared(&guest, name.as_str()));
+    assert!(!vault.may_be_public(name.as_str()));
+    vault.close().await;
 }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use coffer_vault::policy::{Action, Timestamp};
 use coffer_vault::record::{ObjectName, Tags};
 use coffer_vault::version::Which;
-use coffer_vault::{Asked, AskedAction, AskedOf, BucketName, Vault};
+use coffer_vault::{Asked, AskedAction, AskedOf, BucketName, Subject, Vault};
 use http::{HeaderMap, HeaderName, header};
 use s3s::dto::{ObjectLockLegalHold, ObjectLockRetention, Tagging};
 use s3s::xml::{Deserialize, Deserializer};
@@ -43,11 +43,19 @@ pub(crate) struct Described<'a> {
     pub(crate) context: &'a Arc<RequestContext>,
 }
 
-/// Whether one of the buckets of a request has a policy, so that what it asks for must be said.
-/// Nearly always not.
-pub(crate) fn is_any_shared(vault: &Vault, bucket: &str, headers: &HeaderMap) -> bool {
-    vault.is_shared(bucket)
-        || source(headers).is_some_and(|(source, ..)| vault.is_shared(source.as_str()))
+/// Whether one of the buckets of a request has a policy, so that what it asks for must be said; of
+/// one that nobody signed, whether that may be public. Nearly always not.
+pub(crate) fn is_any_shared(
+    vault: &Vault,
+    subject: Option<&Subject>,
+    bucket: &str,
+    headers: &HeaderMap,
+) -> bool {
+    let is_shared = |bucket: &str| match subject {
+        Some(subject) => vault.is_shared(subject, bucket),
+        None => vault.may_be_public(bucket),
+    };
+    is_shared(bucket) || source(headers).is_some_and(|(source, ..)| is_shared(source.as_str()))
 }
 
 /// What a copy is made of; none where that can't be read, which the operation refuses.

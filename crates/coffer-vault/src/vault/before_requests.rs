@@ -1,0 +1,42 @@
+//! What front doors ask before a request is: whether to say what it asks for, and who signs nothing.
+
+use std::sync::Arc;
+
+use crate::access::{Asked, AskedAction, Subject, may_read};
+use crate::vault::Vault;
+
+impl Vault {
+    /// Whether what the subject's requests to a bucket ask for must be said
+    /// ([`Subject::asking`]): it has a policy, or lists count in it. Of one that the subject's
+    /// labels hide from it nothing must be: that takes time, by which it could be told from none.
+    pub fn is_shared(&self, subject: &Subject, bucket: &str) -> bool {
+        let row = self.inner.system.bucket_named(bucket);
+        let row = row.filter(|row| row.documents.is_shared());
+        row.is_some_and(|row| {
+            let label = self.inner.label(&row);
+            label.is_ok_and(|label| may_read(subject, label))
+        })
+    }
+
+    /// Whether requests to a bucket that are not signed are to be looked at: it has a policy or
+    /// lists, and its level is public.
+    pub fn may_be_public(&self, bucket: &str) -> bool {
+        let row = self.inner.system.bucket_named(bucket);
+        row.is_some_and(|row| {
+            let is_public = self.inner.tag(&row).is_ok_and(|level| level.is_public);
+            is_public && row.documents.is_shared()
+        })
+    }
+
+    /// Who signs nothing, as it asks for this: none where not all of it is in buckets that share
+    /// anything with everyone, and whose levels are public.
+    pub fn anonymous(&self, asked: Asked) -> Option<Arc<Subject>> {
+        let anonymous = &self.inner.anonymous;
+        let is_public = |ask: &AskedAction| {
+            let row = self.inner.system.bucket(&ask.bucket);
+            row.is_some_and(|row| self.is_shared_with(anonymous, &row).unwrap_or(false))
+        };
+        let is_any = !asked.actions.is_empty() && asked.actions.iter().all(is_public);
+        is_any.then(|| Arc::new(anonymous.asking(asked)))
+    }
+}
