@@ -47,8 +47,9 @@ impl BucketName {
                 .all(|&byte| alphanumeric(byte) || byte == b'-' || byte == b'.')
             && bytes.first().is_some_and(|&byte| alphanumeric(byte))
             && bytes.last().is_some_and(|&byte| alphanumeric(byte))
-            && !name.contains("..")
-            && name.parse::<std::net::Ipv4Addr>().is_err()
+            && !bytes.windows(2).any(|pair| pair == b"..")
+            && (bytes.iter().any(|&byte| byte.is_ascii_lowercase())
+                || name.parse::<std::net::Ipv4Addr>().is_err())
     }
 
     /// Whether S3 would make a bucket of this name: it keeps some for itself.

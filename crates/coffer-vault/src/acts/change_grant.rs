@@ -8,7 +8,7 @@ use coffer_seal::{BucketId, SubjectId};
 use coffer_store::record::{Precondition, Upload};
 
 use super::commit::{ToItsEnd, reclaim};
-use super::decide::Marked;
+use super::decide::{Marked, Usable};
 use super::outcome::Changed;
 use super::permit::Permit;
 use crate::access::{Act, AskedAcl, AskedEach, BucketName, Right, Subject};
@@ -308,10 +308,12 @@ impl Vault {
         name: &BucketName,
         right: Right,
     ) -> Result<ChangeGrant> {
-        let row = self.usable(subject, name, right).await?;
+        let Usable { row, judged_by } = self.judged(subject, name, right).await?;
         let row = self.counted(row).await;
-        let (Granted { bucket, level }, audit, _) = self.granted(subject, &row, right).await?;
+        let granted = self.granted(subject, &row, right, judged_by.as_ref());
+        let (Granted { bucket, level }, audit, _) = granted.await?;
         let permit = Permit {
+            judged_by,
             marked: Marked::new(subject, self.inner.label(&row)?),
             vault: self.clone(),
             row,

@@ -12,8 +12,8 @@ use coffer_audit::Outcome;
 use coffer_label::Label;
 
 use crate::access::{
-    Act, BucketName, Reading, Right, Subject, is_marked_by, may_copy, may_use, may_use_by_label,
-    may_write_after_reading,
+    Act, BucketName, Reading, Right, Sharing, Subject, is_marked_by, may_copy, may_use,
+    may_use_by_label, may_write_after_reading,
 };
 use crate::audit::Facts;
 use crate::blocking::blocking;
@@ -38,6 +38,13 @@ impl Marked {
     }
 }
 
+/// A bucket that a subject may use.
+pub(super) struct Usable {
+    pub(super) row: Arc<BucketRow>,
+    /// By what was said of sharing it.
+    pub(super) judged_by: Option<Arc<Sharing>>,
+}
+
 impl Vault {
     /// The row of a bucket, if the subject may use this right in it. That it reads is not noted.
     pub(crate) fn usable_row(
@@ -46,12 +53,17 @@ impl Vault {
         name: &BucketName,
         right: Right,
     ) -> Result<Arc<BucketRow>> {
+        Ok(self.judged_row(subject, name, right)?.row)
+    }
+
+    fn judged_row(&self, subject: &Subject, name: &BucketName, right: Right) -> Result<Usable> {
         let row = self.known(subject, name)?;
         let label = self.inner.label(&row)?;
-        let is_usable = match self.sharing(&row)? {
+        let judged_by = self.sharing(&row)?;
+        let is_usable = match &judged_by {
             None => may_use(subject, row.id, label, right),
             Some(sharing) if may_use_by_label(subject, label, right) => {
-                match self.check_asked(subject, &row, &sharing) {
+                match self.check_asked(subject, &row, sharing) {
                     Err(VaultError::AccessDenied) => false,
                     outcome => outcome.map(|()| true)?,
                 }
@@ -59,7 +71,7 @@ impl Vault {
             Some(_) => false,
         };
         self.used(subject, &row, right, is_usable)?;
-        Ok(row)
+        Ok(Usable { row, judged_by })
     }
 
     /// As [`usable_row`](Self::usable_row). Who is refused by a policy is told of that, and has
@@ -70,7 +82,17 @@ impl Vault {
         name: &BucketName,
         right: Right,
     ) -> Result<Arc<BucketRow>> {
-        let usable = self.usable_row(subject, name, right);
+        Ok(self.judged(subject, name, right).await?.row)
+    }
+
+    /// As [`usable`](Self::usable), with what it was judged by.
+    pub(super) async fn judged(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        right: Right,
+    ) -> Result<Usable> {
+        let usable = self.judged_row(subject, name, right);
         if matches!(usable, Err(VaultError::AccessDenied)) {
             let row = self.known(subject, name)?;
             if may_use_by_label(subject, self.inner.label(&row)?, right) {

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use crate::access::{Right, Subject};
+use crate::access::{Right, Sharing, Subject};
 use crate::audit::ObjectAudit;
 use crate::error::Result;
 use crate::system::BucketRow;
@@ -24,12 +24,13 @@ use crate::vault::{Granted, JudgedObject, Vault};
 
 impl Vault {
     /// The bucket opened, who records what is done there, and what may be used only because of its
-    /// list or its tags.
+    /// list or its tags. What was judged by the documents of `judged_by` is so no more than once.
     pub(super) async fn granted(
         &self,
         subject: &Subject,
         row: &Arc<BucketRow>,
         right: Right,
+        judged_by: Option<&Arc<Sharing>>,
     ) -> Result<(Granted, Option<ObjectAudit>, Vec<JudgedObject>)> {
         if self.inner.tag(row)?.is_watched {
             let gate = &self.inner.gate;
@@ -38,7 +39,8 @@ impl Vault {
         let granted = self.grant(row).await?;
         let mut judged = Vec::new();
         if row.documents.is_shared() {
-            let checked = self.check_objects(subject, row, &granted.bucket).await;
+            let checked = self.check_objects(subject, row, &granted.bucket, judged_by);
+            let checked = checked.await;
             self.note_judged(subject, row, right, &checked).await?;
             let checked = self.noting_refusal(subject, row, checked).await;
             judged = checked.inspect_err(|error| self.note_refusal(error, subject, right, row))?;

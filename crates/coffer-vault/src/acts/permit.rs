@@ -7,7 +7,7 @@ use coffer_policy::Action;
 use coffer_store::record::{ObjectName, Upload};
 
 use super::decide::Marked;
-use crate::access::{AskedEach, AskedOf, Right, Single, may_use};
+use crate::access::{AskedEach, AskedOf, Right, Sharing, Single, may_use};
 use crate::counters::add;
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::{CommitGuard, OpenBucket};
@@ -21,6 +21,8 @@ pub(super) struct Permit {
     pub(super) row: Arc<BucketRow>,
     pub(super) right: Right,
     pub(super) marked: Marked,
+    /// What was said of sharing the bucket when the request began.
+    pub(super) judged_by: Option<Arc<Sharing>>,
     /// What it does to objects one by one, where the bucket has a policy.
     pub(super) each: Vec<AskedEach>,
     /// The rights that it takes besides, where nothing else says who may.
@@ -141,7 +143,8 @@ impl Permit {
     /// Whether the policy and the lists that there are now allow all that the request asks for.
     async fn check_shared(&self, bucket: &OpenBucket) -> Result<()> {
         let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
-        vault.check_objects(subject, row, bucket).await?;
+        let checked = vault.check_objects(subject, row, bucket, self.judged_by.as_ref());
+        checked.await?;
         match &self.upload {
             Some((action, upload)) => {
                 let about = (*action, &**upload);

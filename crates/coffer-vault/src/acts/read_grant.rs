@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::decide::Marked;
+use super::decide::{Marked, Usable};
 use super::outcome::recorded_as;
 use crate::access::{Act, BucketName, Reading, Right, Subject, is_marked_by};
 use crate::audit::{ObjectAudit, On};
@@ -12,23 +12,22 @@ use crate::system::BucketRow;
 use crate::vault::{Granted, JudgedObject, Vault};
 
 /// A bucket that a subject may read in.
-pub(crate) struct ReadGrant {
+pub(crate) struct ReadGrant<'s> {
     bucket: UsedBucket,
     row: Arc<BucketRow>,
     level: String,
     /// Where the level asks for records of reads and writes.
     audit: Option<ObjectAudit>,
     /// Who uses a bucket that has a policy or lists: for what is told of an object that is missing.
-    shared: Option<Box<(Vault, Subject)>>,
+    shared: Option<&'s Subject>,
     /// What may be read only because of its list or its tags.
     judged: Vec<JudgedObject>,
-    /// What a reader may have to wait for.
     vault: Vault,
     /// For the subject's mark, to be held for as long as something is given out.
     reading: Option<Reading>,
 }
 
-impl ReadGrant {
+impl<'s> ReadGrant<'s> {
     /// Name of the level whose key seals the bucket.
     pub(crate) fn level(&self) -> String {
         self.level.clone()
@@ -39,8 +38,8 @@ impl ReadGrant {
     }
 
     /// Who uses the bucket, where it has a policy.
-    pub(crate) fn shared(&self) -> Option<(Vault, Subject)> {
-        self.shared.as_deref().cloned()
+    pub(crate) fn shared(&self) -> Option<(Vault, &'s Subject)> {
+        Some((self.vault.clone(), self.shared?))
     }
 
     /// What may be read only because of its list or its tags: that, and nothing that took its place
@@ -66,8 +65,8 @@ impl ReadGrant {
         let bucket = self.bucket.clone();
         let outcome = look(self.bucket).await;
         let outcome = outcome.map_err(|error| bucket.if_closed(error));
-        let outcome = outcome.map_err(|error| match &self.shared {
-            Some(shared) => shared.0.missing(&shared.1, &self.row, error),
+        let outcome = outcome.map_err(|error| match self.shared {
+            Some(subject) => self.vault.missing(subject, &self.row, error),
             None => error,
         });
         if let Some(audit) = &self.audit {
@@ -87,22 +86,22 @@ impl ReadGrant {
 impl Vault {
     /// The bucket, if the subject may read in it by this right; that it does is durable when this
     /// returns. One that it may not know of does not exist.
-    pub(crate) async fn readable(
+    pub(crate) async fn readable<'s>(
         &self,
-        subject: &Subject,
+        subject: &'s Subject,
         name: &BucketName,
         right: Right,
-    ) -> Result<ReadGrant> {
-        let row = self.usable(subject, name, right).await?;
+    ) -> Result<ReadGrant<'s>> {
+        let Usable { row, judged_by } = self.judged(subject, name, right).await?;
         let label = self.inner.label(&row)?;
         let reading = if is_marked_by(subject, label) {
             self.raise(&Marked::new(subject, label), label).await?
         } else {
             None
         };
-        let (Granted { bucket, level }, audit, judged) = self.granted(subject, &row, right).await?;
-        let used = || Box::new((self.clone(), subject.clone()));
-        let shared = row.documents.is_shared().then(used);
+        let granted = self.granted(subject, &row, right, judged_by.as_ref());
+        let (Granted { bucket, level }, audit, judged) = granted.await?;
+        let shared = row.documents.is_shared().then_some(subject);
         Ok(ReadGrant {
             bucket,
             row,

@@ -17,14 +17,14 @@ use crate::system::BucketRow;
 use crate::vault::Vault;
 
 /// A reader of objects, who may not be told of all their locks, or of their tags.
-pub(crate) struct LockReader {
+pub(crate) struct LockReader<'s> {
     /// Who it is, where the bucket has a policy.
-    shared: Option<(Vault, Subject)>,
+    shared: Option<(Vault, &'s Subject)>,
     row: Arc<BucketRow>,
 }
 
-impl LockReader {
-    pub(crate) fn of(grant: &ReadGrant) -> Self {
+impl<'s> LockReader<'s> {
+    pub(crate) fn of(grant: &ReadGrant<'s>) -> Self {
         Self {
             shared: grant.shared(),
             row: grant.row().clone(),

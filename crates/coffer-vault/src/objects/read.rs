@@ -248,7 +248,7 @@ pub(super) async fn look_up(
     bucket: &UsedBucket,
     name: &ObjectName,
     options: &ReadOptions,
-    (level, locks, judged): (String, LockReader, &[JudgedObject]),
+    (level, locks, judged): (String, LockReader<'_>, &[JudgedObject]),
 ) -> Result<(ObjectInfo, Content)> {
     let which = options.which;
     let number = part_number(options.range);

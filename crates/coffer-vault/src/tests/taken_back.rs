@@ -53,11 +53,12 @@ fn asking(subject: &Subject, bucket: &BucketName, actions: &[(Action, AskedOf)])
     }))
 }
 
-/// What comes of a request that reached its commit before its bucket's policy went, and commits
-/// after that.
+/// What comes of a request that reached its commit before its bucket's policy went, or became
+/// another one, and commits after that.
 async fn after_the_policy<T>(
     vault: &Vault,
     bucket: &BucketName,
+    becomes: Option<String>,
     request: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T>
 where
@@ -72,7 +73,8 @@ where
     let kind = BucketConfiguration::Policy;
     let inner = vault.inner.clone();
     let of_row = row.clone();
-    let took = tokio::task::spawn_blocking(move || inner.system.configure(&of_row, kind, None));
+    let set = move || inner.system.configure(&of_row, kind, becomes);
+    let took = tokio::task::spawn_blocking(set);
     took.await.unwrap().unwrap();
     drop(alone);
     requested.await.unwrap()
@@ -105,14 +107,28 @@ impl Scene {
     }
 
     async fn share(&self) {
-        let account = self.vault.inner.account.to_string();
-        let policy = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
-            "Principal": {"AWS": "arn:aws:iam::ACCOUNT:user/writer"}, "Action": "s3:*",
-            "Resource": ["arn:aws:s3:::bucket", "arn:aws:s3:::bucket/*"]}]}"#;
-        let policy = policy.replace("ACCOUNT", &account);
+        let policy = self.policy("Allow");
         let json = Some(policy.as_bytes());
         let set = self.vault.set_bucket_policy(&self.ann, &self.bucket, json);
         set.await.unwrap();
+    }
+
+    /// One that allows the writer everything, or denies it.
+    fn policy(&self, effect: &str) -> String {
+        let account = self.vault.inner.account.to_string();
+        let policy = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "EFFECT",
+            "Principal": {"AWS": "arn:aws:iam::ACCOUNT:user/writer"}, "Action": "s3:*",
+            "Resource": ["arn:aws:s3:::bucket", "arn:aws:s3:::bucket/*"]}]}"#;
+        policy
+            .replace("ACCOUNT", &account)
+            .replace("EFFECT", effect)
+    }
+
+    /// The policy as it is kept.
+    fn kept(&self) -> Option<String> {
+        let row = self.vault.inner.system.bucket(&self.bucket).unwrap();
+        let kept = row.documents.get(BucketConfiguration::Policy);
+        kept.map(|kept| kept.to_string())
     }
 
     /// The writer, as it asks for these on the bucket.
@@ -135,7 +151,7 @@ impl Scene {
         operation: &str,
         request: impl Future<Output = Result<T>> + Send + 'static,
     ) {
-        let refused = after_the_policy(&self.vault, &self.bucket, request).await;
+        let refused = after_the_policy(&self.vault, &self.bucket, None, request).await;
         let refused = refused.err();
         let is_denied = matches!(refused, Some(VaultError::AccessDenied));
         assert!(is_denied, "{operation}: {refused:?}");
@@ -161,6 +177,31 @@ async fn each_right_of_several_is_asked_for_again_at_the_commit_of_a_setting() {
     let kind = BucketConfiguration::Lifecycle;
     let set = async move { this.set_bucket_configuration(&by, &name, kind, None).await };
     scene.refuses("PutBucketLifecycleConfiguration", set).await;
+    scene.vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_is_judged_by_the_policy_that_there_is_by_then() {
+    let scene = Scene::new().await;
+    let asked = [(Action::PutBucketPolicy, AskedOf::Bucket)];
+    let owner = asking(&scene.ann, &scene.bucket, &asked);
+    let mut kept = Vec::new();
+    for effect in ["Deny", "Allow"] {
+        let policy = scene.policy(effect);
+        let json = Some(policy.as_bytes());
+        let set = scene.vault.set_bucket_policy(&owner, &scene.bucket, json);
+        set.await.unwrap();
+        kept.push(scene.kept());
+    }
+    for (becomes, is_let) in [(&kept[1], true), (&kept[0], false)] {
+        let (this, by, name) = scene.asks_of_bucket(Action::PutBucketVersioning);
+        let set = async move { this.set_versioning(&by, &name, Versioning::Enabled).await };
+        let set = after_the_policy(&scene.vault, &scene.bucket, becomes.clone(), set).await;
+        match set {
+            Ok(()) => assert!(is_let),
+            Err(error) => assert!(!is_let && matches!(error, VaultError::AccessDenied)),
+        }
+    }
     scene.vault.close().await;
 }
 
