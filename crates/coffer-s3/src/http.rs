@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 pub(crate) mod dates;
 
@@ -34,7 +34,7 @@ pub(crate) fn text_of(value: &[u8]) -> Cow<'_, str> {
 }
 
 /// The text of a header that is there once.
-pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn single(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)

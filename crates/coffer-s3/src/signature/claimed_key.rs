@@ -51,8 +51,10 @@ fn in_header(authorization: &HeaderValue) -> Option<String> {
     let id = match text.strip_prefix("AWS ") {
         Some(version_2) => version_2.split(':').next(),
         None => {
-            let rest = text.split_once("Credential=").map_or("", |(_, rest)| rest);
-            rest.split(['/', ',']).next()
+            // Looked for in each request; the usual one begins so.
+            let usual = text.strip_prefix("AWS4-HMAC-SHA256 Credential=");
+            let rest = usual.or_else(|| Some(text.split_once("Credential=")?.1));
+            rest.unwrap_or("").split(['/', ',']).next()
         }
     };
     id.filter(|id| !id.is_empty()).map(str::to_owned)

@@ -1,12 +1,15 @@
 //! What a signature says of a body: `x-amz-content-sha256`.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use s3s::{S3Result, s3_error};
 
 use crate::errors::details::of_argument;
 use crate::errors::not_implemented;
 use crate::http::single;
 use crate::signature::signer::ChunkSignatures;
+
+/// Looked for in each request.
+pub(crate) const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
 
 /// What a request's header says of its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +39,7 @@ pub(crate) enum Payload {
 impl ContentSha256 {
     /// Reads the header, if there is one.
     pub(crate) fn of(headers: &HeaderMap) -> S3Result<Option<(Self, &str)>> {
-        let Some(text) = single(headers, "x-amz-content-sha256") else {
+        let Some(text) = single(headers, CONTENT_SHA256) else {
             return Ok(None);
         };
         let streaming = |is_signed| Self::Streaming { is_signed };
@@ -83,18 +86,17 @@ pub(crate) fn unsigned_payload(may_be_public: bool, headers: &HeaderMap) -> S3Re
 
 /// 64 lower-case hexadecimal digits.
 fn hash(text: &str) -> Option<[u8; 32]> {
-    let digit = |byte: &u8| match byte {
+    let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),
         _ => None,
     };
-    let digits = text.bytes().map(|byte| digit(&byte));
-    let digits: Vec<u8> = digits.collect::<Option<_>>()?;
-    let (pairs, []) = digits.as_chunks::<2>() else {
-        return None;
-    };
-    let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
-    bytes.try_into().ok()
+    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
+    let mut hash = [0; 32];
+    for (byte, [high, low]) in hash.iter_mut().zip(digits.as_chunks::<2>().0) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(hash)
 }
 
 #[cfg(test)]

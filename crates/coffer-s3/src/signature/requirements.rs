@@ -224,7 +224,7 @@ fn check_life(seconds: &str) -> S3Result {
 /// one; s3cmd signs for `US` at first and relies on it.
 fn check_region(credential: &str) -> S3Result {
     let region = credential.split('/').nth(2).unwrap_or("");
-    if region.is_empty() || Region::new(region.into()).is_ok() {
+    if matches!(region, "" | REGION) || Region::new(region.into()).is_ok() {
         return Ok(());
     }
     Err(s3_error!(

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
 use crate::errors::mismatches::compared;
@@ -13,11 +13,14 @@ use crate::http::percent::{self, decode_path};
 use crate::http::{single, text_of};
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
 use crate::parameters::customer_key;
-use crate::signature::payload::{ContentSha256, Payload};
+use crate::signature::payload::{CONTENT_SHA256, ContentSha256, Payload};
 use crate::signature::requirements::{
     Authorization, Pairs, does_not_match, lacks_parameters, malformed, value_of,
 };
 use crate::signature::signer::{ChunkSignatures, DateTime, REQUEST, Scope, Signer};
+
+/// When a request was signed.
+const DATE: HeaderName = HeaderName::from_static("x-amz-date");
 
 /// Bytes of a canonical request for its method, ends of lines and colons, as a rule.
 const MORE_BYTES: usize = 64;
@@ -31,10 +34,10 @@ pub(crate) fn check_header(
     signed_by: impl FnOnce(Scope<'_>, DateTime<'_>) -> S3Result<Signer>,
 ) -> S3Result<Payload> {
     let credential = said.credential;
-    if credential.split('/').nth(3) == Some("s3express") {
-        return Err(not_implemented("What directory buckets have (s3express)"));
-    }
-    let scope = Scope::parse(credential).map_err(|told| malformed(&told))?;
+    let scope = Scope::parse(credential).map_err(|told| match credential.split('/').nth(3) {
+        Some("s3express") => not_implemented("What directory buckets have (s3express)"),
+        _ => malformed(&told),
+    })?;
     let date = signed_date(&head.headers, said.signed_headers);
     let at = date.as_deref().and_then(DateTime::parse).ok_or_else(|| {
         s3_error!(
@@ -70,16 +73,16 @@ pub(crate) fn check_header(
 /// none `Date`, in the same form or that of HTTP. One that is not signed says nothing.
 fn signed_date<'a>(headers: &'a HeaderMap, signed: &str) -> Option<Cow<'a, str>> {
     let is_signed = || signed.trim().split(';').any(|name| name == "date");
-    let is_there = headers.contains_key("x-amz-date");
+    let is_there = headers.contains_key(DATE);
     date_of(headers).filter(|_| is_there || is_signed())
 }
 
 /// The same, of headers that are signed.
 pub(crate) fn date_of(headers: &HeaderMap) -> Option<Cow<'_, str>> {
-    if headers.contains_key("x-amz-date") {
-        return single(headers, "x-amz-date").map(Cow::Borrowed);
+    if headers.contains_key(DATE) {
+        return single(headers, DATE).map(Cow::Borrowed);
     }
-    let date = single(headers, "date")?;
+    let date = single(headers, header::DATE)?;
     if DateTime::parse(date).is_some() {
         return Some(Cow::Borrowed(date));
     }
@@ -293,7 +296,7 @@ fn canonical_query(query: &Pairs) -> String {
 
 /// The values of a header, separated by commas, each with one space where it has any.
 fn canonical_value((head, headers): (&Parts, &HeaderMap), name: &str, canonical: &mut Vec<u8>) {
-    if name == "host" && !headers.contains_key(name) {
+    if name == "host" && !headers.contains_key(header::HOST) {
         // HTTP/2 has it elsewhere.
         let authority = head
             .uri
@@ -301,7 +304,14 @@ fn canonical_value((head, headers): (&Parts, &HeaderMap), name: &str, canonical:
             .map_or("", |authority| authority.as_str());
         canonical.extend_from_slice(authority.as_bytes());
     }
-    for (place, value) in headers.get_all(name).iter().enumerate() {
+    // Those that nearly all clients sign need not be read as names first.
+    let values = match name {
+        "host" => headers.get_all(header::HOST),
+        "x-amz-content-sha256" => headers.get_all(CONTENT_SHA256),
+        "x-amz-date" => headers.get_all(DATE),
+        other => headers.get_all(other),
+    };
+    for (place, value) in values.iter().enumerate() {
         if place > 0 {
             canonical.push(b',');
         }
