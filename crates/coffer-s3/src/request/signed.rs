@@ -1,12 +1,10 @@
 //! How a request was signed, as policies ask for it.
 
-use std::borrow::Cow;
-
 use http::{HeaderMap, HeaderValue};
 
+use crate::signature::payload::CONTENT_SHA256;
 use crate::signature::requirements::{Form, Presented, value_of};
 use crate::signature::signer::DateTime;
-use crate::signature::version_4::date_of;
 
 /// Where and how a signature stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +44,8 @@ impl SignedForm {
 #[derive(Clone, Debug)]
 pub(crate) struct Signed {
     pub(crate) form: SignedForm,
-    /// When, in seconds since 1970, where query or headers say so.
+    /// When, in seconds since 1970, where a query or a form says so: else headers do, which are read
+    /// when they are asked for.
     pub(crate) at_seconds: Option<i64>,
     /// `x-amz-content-sha256`, as it was sent.
     pub(crate) content_sha256: Option<HeaderValue>,
@@ -62,14 +61,14 @@ impl Signed {
             Form::PresignedVersion2 => SignedForm::QueryVersion2,
         };
         let date = match form {
-            SignedForm::Header => date_of(headers),
-            _ => value_of(&presented.query, "X-Amz-Date").map(Cow::Borrowed),
+            SignedForm::Header => None,
+            _ => value_of(&presented.query, "X-Amz-Date"),
         };
-        let date = date.as_deref().and_then(DateTime::parse);
+        let date = date.and_then(DateTime::parse);
         Some(Self {
             form,
             at_seconds: date.map(|date| date.unix_seconds),
-            content_sha256: headers.get("x-amz-content-sha256").cloned(),
+            content_sha256: headers.get(CONTENT_SHA256).cloned(),
         })
     }
 }

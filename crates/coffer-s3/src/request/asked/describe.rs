@@ -68,7 +68,8 @@ fn source(headers: &HeaderMap) -> Option<(BucketName, ObjectName, Which)> {
 pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     let bucket = BucketName::new(request.bucket)?;
     let parts = given::parts_of(request.operation);
-    let source = source(request.headers).filter(|_| parts.contains(&Part::Source));
+    let has_source = parts.contains(&Part::Source);
+    let source = has_source.then(|| source(request.headers)).flatten();
     let query = form_pairs(request.query).unwrap_or_default();
     let named = query.iter().find(|(name, _)| name == "versionId");
     let named = named.map(|(_, version)| version.clone());
@@ -107,7 +108,7 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_seconds = now.map_or(0, |since| since.as_secs().cast_signed());
     let values = RequestValues {
-        headers: request.headers.clone(),
+        headers: asked_headers(request.headers),
         query,
         parts,
         creates: creates(request.operation),
@@ -121,6 +122,18 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
         time: Timestamp::from_seconds(now_seconds),
         values: Arc::new(values),
     })
+}
+
+/// Those that conditions may ask for: of what most clients send, few are.
+fn asked_headers(headers: &HeaderMap) -> HeaderMap {
+    let asked = headers
+        .iter()
+        .filter(|(name, _)| given::may_be_asked(name.as_str()));
+    let mut kept = HeaderMap::new();
+    for (name, value) in asked {
+        kept.append(name, value.clone());
+    }
+    kept
 }
 
 /// What a rename asks for of the object that it renames: as much as copying and deleting it.
@@ -224,7 +237,7 @@ fn keeps_tags(request: &Described<'_>) -> bool {
 /// the operation refuses.
 fn of_body(request: &Described<'_>) -> RequestValues {
     let client = request.around_form.unwrap_or(request.headers);
-    let of_client = |name| Some(client.get(name)?.to_str().ok()?.to_owned());
+    let of_client = |name| client.get(name).cloned();
     let mut values = RequestValues {
         headers: HeaderMap::new(),
         query: Vec::new(),

@@ -104,6 +104,11 @@ pub(super) fn parts_of(operation: &str) -> &'static [Part] {
     row.map_or(&[], |(_, parts)| parts)
 }
 
+/// Whether a header may be one whose text is the value of a key, or says when a request was signed.
+pub(super) fn may_be_asked(header: &str) -> bool {
+    header.starts_with("x-amz-") || header.starts_with("if-") || header == "date"
+}
+
 /// The header or the parameter whose text is the value of a key, and what it is a part of.
 pub(super) fn place_of(key: &Key) -> Option<(Part, &'static str)> {
     Some(match key {

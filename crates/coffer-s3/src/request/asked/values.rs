@@ -5,29 +5,30 @@ use std::sync::Arc;
 
 use coffer_vault::policy::{Decimal, Key, Timestamp, Value, Values, grants_in_header};
 use coffer_vault::record::Tags;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 
 use crate::http::conditions;
 use crate::parameters::{acl, copy_source, lock};
-use crate::request::asked::given::{Part, place_of};
+use crate::request::asked::given::{Part, may_be_asked, place_of};
 use crate::request::context::RequestContext;
 use crate::signature::signer::DateTime;
+use crate::signature::version_4::date_of;
 
 const DAY_SECONDS: i64 = 86_400;
 
 /// The values of one request. Which version it is about is known to the vault, action by action.
 pub(super) struct RequestValues {
-    /// As the client sent them, with those that a presigned URL has in its query; those of a form
-    /// are its fields.
+    /// As the client sent them, with those that a presigned URL has in its query, as far as a
+    /// condition may ask for them; those of a form are its fields.
     pub(super) headers: HeaderMap,
     /// The parameters of the query, decoded.
     pub(super) query: Vec<(String, String)>,
     /// What the operation takes from headers and query.
     pub(super) parts: &'static [Part],
     /// `Referer` of the request itself.
-    pub(super) referer: Option<String>,
+    pub(super) referer: Option<HeaderValue>,
     /// `User-Agent` of the request itself.
-    pub(super) user_agent: Option<String>,
+    pub(super) user_agent: Option<HeaderValue>,
     /// The tags that it gives to an object.
     pub(super) tags: Tags,
     /// Until when it locks an object.
@@ -70,6 +71,7 @@ impl RequestValues {
         if !self.parts.contains(&part) {
             return None;
         }
+        debug_assert!(matches!(part, Part::Prefix | Part::MaxKeys) || may_be_asked(name));
         match part {
             Part::Prefix => self.query(name).map(Into::into),
             Part::MaxKeys => {
@@ -102,11 +104,10 @@ impl RequestValues {
             Key::SignatureVersion => signed.map(|signed| signed.form.version().into()),
             Key::SignatureAge => {
                 let in_header = || {
-                    let sent = self.headers.get("x-amz-date")?;
-                    DateTime::parse(sent.to_str().ok()?)
+                    let date = date_of(&self.headers)?;
+                    DateTime::parse(&date).map(|date| date.unix_seconds)
                 };
-                let at = signed?.at_seconds;
-                let at = at.or_else(|| in_header().map(|date| date.unix_seconds))?;
+                let at = signed?.at_seconds.or_else(in_header)?;
                 let age_ms = self.now_seconds.saturating_sub(at).saturating_mul(1_000);
                 Some(Value::Number(age_ms.into()))
             }
@@ -150,11 +151,15 @@ fn text(found: String) -> Value<'static> {
     Value::Text(Cow::Owned(found))
 }
 
+fn text_in(header: Option<&HeaderValue>) -> Option<Value<'_>> {
+    header?.to_str().ok().map(Into::into)
+}
+
 impl Values for RequestValues {
     fn value(&self, key: &Key) -> Option<Value<'_>> {
         match key {
-            Key::Referer => self.referer.as_deref().map(Into::into),
-            Key::UserAgent => self.user_agent.as_deref().map(Into::into),
+            Key::Referer => text_in(self.referer.as_ref()),
+            Key::UserAgent => text_in(self.user_agent.as_ref()),
             Key::ObjectCreationOperation => self.creates.map(Value::Bool),
             Key::RequestObjectTag(wanted) => {
                 let tag = self.tags.iter().find(|(key, _)| key == wanted);
