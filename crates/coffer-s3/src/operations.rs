@@ -3,6 +3,7 @@
 //! `NotImplemented` by s3s's defaults.
 
 use coffer_vault::Vault;
+use futures::future::BoxFuture;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
 
@@ -46,14 +47,21 @@ pub(crate) struct Operations {
     pub(crate) vault: Vault,
 }
 
-/// Passes operations on to the functions that do them.
+/// Passes operations on to the functions that do them: what these give is boxed as it is, for a
+/// future around it would hold the request a second time.
 macro_rules! operations {
     ($($name:ident($input:ident) -> $output:ident = $function:path;)*) => {
-        #[async_trait::async_trait]
         impl S3 for Operations {
             $(
-                async fn $name(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
-                    $function(&self.vault, request).await
+                fn $name<'s, 'f>(
+                    &'s self,
+                    request: S3Request<$input>,
+                ) -> BoxFuture<'f, S3Result<S3Response<$output>>>
+                where
+                    's: 'f,
+                    Self: 'f,
+                {
+                    Box::pin($function(&self.vault, request))
                 }
             )*
         }

@@ -113,9 +113,8 @@ pub(crate) async fn get_object(
         range: asked,
         customer_key: brought.as_ref().map(|brought| brought.key.clone()),
     };
-    let options = still_of(vault, &caller, place, options, of_range).await;
+    let options = of_a_range(vault, &caller, place, options, of_range).await?;
     let range = options.range;
-    let options = of_one_object(vault, &caller, place, options).await?;
     let is_overridden = input.response_content_type.is_some()
         || input.response_content_encoding.is_some()
         || input.response_cache_control.is_some();
@@ -179,6 +178,25 @@ fn give_sealed(vault: &Vault, sealed: &SealedObject, output: &mut GetObjectOutpu
     Ok(())
 }
 
+/// What a range takes that may be of another object than the one that is there.
+async fn of_a_range(
+    vault: &Vault,
+    caller: &Caller,
+    place: (&BucketName, &ObjectName),
+    options: ReadOptions,
+    condition: Option<Conditions>,
+) -> S3Result<ReadOptions> {
+    if options.range == RangeRequest::All {
+        return Ok(options);
+    }
+    let looked = async {
+        let options = still_of(vault, caller, place, options, condition).await;
+        of_one_object(vault, caller, place, options).await
+    };
+    // Apart, so that no other request pays for it.
+    Box::pin(looked).await
+}
+
 /// With the range, unless `If-Range` names another object than the one that is there: then all of
 /// it. Should it be replaced between this look and the reading, its entity tag in the answer tells.
 async fn still_of(
@@ -188,7 +206,7 @@ async fn still_of(
     options: ReadOptions,
     condition: Option<Conditions>,
 ) -> ReadOptions {
-    let Some(conditions) = condition.filter(|_| options.range != RangeRequest::All) else {
+    let Some(conditions) = condition else {
         return options;
     };
     let whole = ReadOptions {
@@ -269,9 +287,8 @@ pub(crate) async fn head_object(
         range: asked,
         customer_key: brought.as_ref().map(|brought| brought.key.clone()),
     };
-    let options = still_of(vault, &caller, place, options, of_range).await;
+    let options = of_a_range(vault, &caller, place, options, of_range).await?;
     let range = options.range;
-    let options = of_one_object(vault, &caller, place, options).await?;
     let info = vault
         .head_object(&caller.subject, &bucket, &name, options)
         .await

@@ -151,7 +151,6 @@ impl Serving {
     where
         B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
-        let tally = self.tally.clone();
         let known = throttled.and_then(|()| self.known(&mut head, context));
         let (payload, is_let_on) = match known {
             Ok(known) => known,
@@ -169,9 +168,15 @@ impl Serving {
                 .map(Ok);
         }
         let is_chunked = matches!(payload, Payload::Chunks(_));
-        let check = BodyCheck::new(payload, &head.headers);
-        let body = RequestBody::new(body, check, waits, context.clone(), tally);
-        let mut body = s3s::Body::http_body(body);
+        // Nobody looks at the body of what only reads.
+        let mut body = if head.method.is_safe() && body.is_end_stream() {
+            s3s::Body::empty()
+        } else {
+            let check = BodyCheck::new(payload, &head.headers);
+            let tally = self.tally.clone();
+            let body = RequestBody::new(body, check, waits, context.clone(), tally);
+            s3s::Body::http_body(body)
+        };
         if is_let_on {
             header_compat::adapt(&mut head, is_chunked)?;
             if is_rename(&head.method, &head.uri) {

@@ -120,9 +120,9 @@ async fn nothing_is_to_be_said_of_a_hidden_bucket_that_has_a_policy() {
         "Principal": {"AWS": "arn:aws:iam::ACCOUNT:user/ann"}, "Action": "s3:GetObject",
         "Resource": "arn:aws:s3:::hidden-0/*"}]}"#;
     let policy = policy.replace("ACCOUNT", vault.account_id().as_str());
-    let set = vault.set_bucket_policy(&ann, &bucket(0), Some(policy.as_bytes()));
-    set.await.unwrap();
     let name = bucket(0);
+    let set = vault.set_bucket_policy(&ann, &name, Some(policy.as_bytes()));
+    set.await.unwrap();
     assert!(vault.is_shared(&ann, name.as_str()));
     assert!(!vault.is_shared(&guest, name.as_str()));
     assert!(!vault.may_be_public(name.as_str()));
