@@ -1,12 +1,10 @@
 //! A start that meets what it can't use.
 
-use coffer_store::Database;
+use coffer_store::{CATALOG, CATALOG_FILE, Database};
 
 use crate::access::BucketName;
 use crate::error::VaultError;
 use crate::vault::{Vault, VaultOptions};
-
-use super::*;
 
 /// One that the start had no time to look at.
 #[tokio::test(flavor = "multi_thread")]
