@@ -44,8 +44,8 @@ impl SignedForm {
 #[derive(Clone, Debug)]
 pub(crate) struct Signed {
     pub(crate) form: SignedForm,
-    /// When, in seconds since 1970, where a query or a form says so: else headers do, which are read
-    /// when they are asked for.
+    /// When, in seconds since 1970, where a query or a form says so: else headers do, which are
+    /// read when they are asked for.
     pub(crate) at_seconds: Option<i64>,
     /// `x-amz-content-sha256`, as it was sent.
     pub(crate) content_sha256: Option<HeaderValue>,

@@ -168,7 +168,7 @@ impl Serving {
                 .map(Ok);
         }
         let is_chunked = matches!(payload, Payload::Chunks(_));
-        // Nobody looks at the body of what only reads.
+        // No operation that only reads looks at a body.
         let mut body = if head.method.is_safe() && body.is_end_stream() {
             s3s::Body::empty()
         } else {

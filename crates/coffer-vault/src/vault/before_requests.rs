@@ -1,4 +1,5 @@
-//! What front doors ask before a request is: whether to say what it asks for, and who signs nothing.
+//! What front doors ask before a request is: whether to say what it asks for, and who asks that
+//! signs nothing.
 
 use std::sync::Arc;
 

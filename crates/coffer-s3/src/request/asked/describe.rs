@@ -44,7 +44,7 @@ pub(crate) struct Described<'a> {
 }
 
 /// Whether one of the buckets of a request has a policy, so that what it asks for must be said; of
-/// one that nobody signed, whether that may be public. Nearly always not.
+/// a request without a signature, whether one may be public. Nearly always not.
 pub(crate) fn is_any_shared(
     vault: &Vault,
     subject: Option<&Subject>,
