@@ -1,5 +1,5 @@
-//! Interleaved rounds: A B C, C B A, … so that what the machine goes through falls on all alike, and
-//! so does what each leaves behind for the next.
+//! Interleaved rounds: A B C, C B A, … so that what the machine goes through falls on all alike,
+//! and so does what each leaves behind for the next.
 
 /// How many rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,8 @@ pub struct Rounds {
 
 impl Rounds {
     /// Measures so many contenders in turn, in each round, in every second one the last first:
-    /// `measure` is told the round, from 0, and the contender. Gives the samples of each contender that count.
+    /// `measure` is told the round, from 0, and the contender. Gives the samples of each contender
+    /// that count.
     ///
     /// # Errors
     /// The first error ends it.
