@@ -2,7 +2,7 @@
 serve it for ever.
 
 `museum/log-N.tar.gz` has all objects of one, made by the version that brought the format, and the
-access key of its first subject, which is nobody's.
+access key of its first subject, which no server has.
 """
 
 import json

@@ -125,8 +125,9 @@ mod tests {
 
         #[test]
         fn a_plain_text_is_its_own_encoding(text in "[-_.~/a-zA-Z0-9%+ ä]{0,8}") {
-            let anew = encode(&decode_path(&text).unwrap());
-            prop_assert!(!is_plain(&text) || anew == text, "{text}: {anew}");
+            // Bytes that are no UTF-8 are no text.
+            let anew = decode_path(&text).map(|decoded| encode(&decoded));
+            prop_assert!(!is_plain(&text) || anew.as_ref() == Some(&text), "{text}: {anew:?}");
         }
     }
 }

@@ -33,7 +33,7 @@ impl Vault {
         };
         if let Some(taken) = seat.taken_event() {
             if let Err(error) = self.inner.audit.record(taken).await {
-                tracing::error!(%error, "that this gateway took the log over could not be recorded");
+                tracing::error!(%error, "the audit log can't say that this gateway took over");
             }
             return Ok(());
         }

@@ -122,12 +122,16 @@ async fn a_deletion_that_fails_leaves_the_bucket_in_use() {
     let data = tempfile::tempdir().unwrap();
     let (vault, subject, name) = scene(data.path()).await;
     let row = vault.inner.system.bucket(&name).unwrap();
-    let only_read = |connection: &rusqlite::Connection| {
-        connection.execute_batch("PRAGMA query_only = ON").unwrap();
-        Ok(())
+    let only_read = |is_so: bool| {
+        let set = move |connection: &rusqlite::Connection| {
+            connection.pragma_update(None, "query_only", is_so).unwrap();
+            Ok(())
+        };
+        vault.inner.system.held().read(set).unwrap();
     };
-    vault.inner.system.held().read(only_read).unwrap();
+    only_read(true);
     assert!(vault.delete_bucket(&subject, &name).await.is_err());
+    only_read(false);
     let granted = vault.grant(&row).await.unwrap();
     drop(granted.bucket.commit_guard().await.unwrap());
     drop(granted);
