@@ -139,12 +139,16 @@ def test_a_deletion_of_many_is_asked_for_the_version_of_each(ask, shelf):
     assert not shelf.has(one)
 
 
+#: By the policy, or because a condition that names nothing is none to keep.
+REFUSED = (400, 403)
+
+
 def test_an_empty_condition_is_none(ask, ann, reader, shelf):
     missing = {"s3:if-match": "true"}
     shelf.say(shelf.allow(), shelf.deny("s3:DeleteObject", Null=missing))
     etag = ann.head_object(Bucket=shelf.name, Key="k")["ETag"]
     for tag in ("", ",", " , "):
-        assert ask("DELETE", shelf.path, if_match=tag)[0] == 403, tag
+        assert ask("DELETE", shelf.path, if_match=tag)[0] in REFUSED, tag
     assert ask("DELETE", shelf.path, if_match=etag)[0] == 204
     shelf.write(b"again")
     etag = ann.head_object(Bucket=shelf.name, Key="k")["ETag"].strip('"')
@@ -160,9 +164,9 @@ def test_an_empty_condition_is_none(ask, ann, reader, shelf):
     makes = {"s3:ObjectCreationOperation": "true"}
     shelf.say(shelf.allow(), shelf.deny("s3:PutObject", Null=absent, Bool=makes))
     empty = {"if_none_match": ""}
-    assert ask("PUT", shelf.path, "", b"x", **empty)[0] == 403
+    assert ask("PUT", shelf.path, "", b"x", **empty)[0] in REFUSED
     source = {"x_amz_copy_source": f"{shelf.name}/k"}
-    assert ask("PUT", f"/{shelf.name}/other", **source, **empty)[0] == 403
+    assert ask("PUT", f"/{shelf.name}/other", **source, **empty)[0] in REFUSED
     upload = reader.create_multipart_upload(Bucket=shelf.name, Key="parts")["UploadId"]
     part = {"Bucket": shelf.name, "Key": "parts", "UploadId": upload, "PartNumber": 1}
     etag = reader.upload_part(**part, Body=b"x")["ETag"]
@@ -171,7 +175,7 @@ def test_an_empty_condition_is_none(ask, ann, reader, shelf):
         f"<ETag>{etag}</ETag></Part></CompleteMultipartUpload>"
     ).encode()
     completing = ("POST", f"/{shelf.name}/parts", f"uploadId={upload}", parts)
-    assert ask(*completing, **empty)[0] == 403
+    assert ask(*completing, **empty)[0] in REFUSED
     assert ask(*completing, if_none_match="*")[0] == 200
 
 
