@@ -70,7 +70,7 @@ macro_rules! describe {
 }
 
 /// Headers of answers are chosen by who signs for them (API reference, GetObject): else a public
-/// object would be a page of this origin to whom a link says so. What no header can hold is refused.
+/// object would be a page of this origin to whom a link says so. No header can hold some of them.
 fn check_overrides(caller: &Caller, uri: &Uri) -> S3Result {
     let pairs = form_pairs(uri.query().unwrap_or("")).unwrap_or_default();
     let is_override = |(name, _): &&(String, String)| name.starts_with("response-");

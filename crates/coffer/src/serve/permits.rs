@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_claims_no_key_keeps_nobody_waiting_who_does() {
+    async fn who_claims_no_key_keeps_none_waiting_who_does() {
         let permits = Permits::new(512);
         let mut held = Vec::new();
         for at in 1..=30 {
