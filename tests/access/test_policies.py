@@ -4,6 +4,7 @@ import json
 import time
 import urllib.error
 import urllib.request
+from email.utils import formatdate
 
 import pytest
 
@@ -381,3 +382,16 @@ def test_presigned_urls_ask_the_policy_of_who_signed(server, ann, bob, shared, a
             statement("Deny", "*", ["s3:GetObject"], arn(shared, "*"), Condition=condition),
         )
         assert fetch(bob) == status
+
+
+def test_a_date_that_no_signature_covers_is_no_age(server, ann, bob, shared):
+    """Of a URL that is presigned by version 2, who has it may send any."""
+    young = {"NumericLessThan": {"s3:signatureAge": "600000"}}
+    put(ann, shared, statement("Deny", "*", ["s3:GetObject"], arn(shared, "*"), Condition=young))
+    bob_keys = bob._request_signer._credentials
+    keys = (bob_keys.access_key, bob_keys.secret_key)
+    old = s3_client(server, credentials=keys, signature_version="s3")
+    url = old.generate_presigned_url("get_object", Params={"Bucket": shared, "Key": "open/a"})
+    dated = urllib.request.Request(url, headers={"Date": formatdate(usegmt=True)})
+    with urllib.request.urlopen(dated, context=raw.tls_context(server)) as answer:
+        assert answer.status == 200

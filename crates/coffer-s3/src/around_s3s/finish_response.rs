@@ -10,7 +10,7 @@ use s3s::{Body, HttpResponse};
 
 use crate::around_s3s::answer_xml::{Written, escape};
 use crate::checksums::fields::{uncover_elements, uncover_header};
-use crate::errors::details;
+use crate::errors::details::{self, is_unwritable};
 use crate::request::context::RequestContext;
 use crate::signature::requirements::REGION;
 
@@ -225,14 +225,14 @@ fn escape_controls(body: &[u8]) -> Option<Vec<u8>> {
     Some(escaped)
 }
 
-/// s3s repeats what was sent as it is, and XML has no way to write most control characters: no
-/// client would find the code. The name of an object has them as references, as S3 writes it.
+/// s3s repeats what was sent as it is, and some of that XML has no way to write: no client would
+/// find the code.
 fn without_controls(body: Bytes) -> Bytes {
-    let is_control = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
     match std::str::from_utf8(&body) {
-        Ok(text) if text.contains(is_control) => {
-            Bytes::from(text.replace(is_control, "\u{fffd}").replace('\r', "&#13;"))
-        }
+        Ok(text) if text.contains(is_unwritable) => Bytes::from(
+            text.replace(is_unwritable, "\u{fffd}")
+                .replace('\r', "&#13;"),
+        ),
         _ => body,
     }
 }

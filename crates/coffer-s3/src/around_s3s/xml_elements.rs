@@ -6,8 +6,8 @@ use crate::limits::{
     XML_CHILDREN_MAX, XML_DECLARATIONS_MAX, XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_PARTS_MAX,
 };
 
-/// The elements in which s3s passes over others, and all that S3 has in them. In the rest, s3s
-/// refuses what it does not know.
+/// The elements in which s3s passes over others, and all that S3 has in them, but for holds until
+/// an event, which coffer does not have. In the rest, s3s refuses what it does not know.
 const CHILDREN: &[(&str, &[&str])] = &[
     ("AccelerateConfiguration", &["Status"]),
     ("AccessControlList", &["Grant"]),

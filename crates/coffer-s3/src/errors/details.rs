@@ -1,7 +1,7 @@
 //! What an error tells in elements of its own, for which s3s has no room: such as when a presigned
 //! URL expired.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use quick_xml::escape::escape;
@@ -76,17 +76,24 @@ fn xml(details: &[(&'static str, String)]) -> String {
     details.iter().map(element).collect()
 }
 
-/// Control characters are references, for as they are they make XML unreadable for many.
+/// XML has no way to write most control characters; a carriage return is a reference, for as it is
+/// it would be read as the end of a line.
 fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for character in escape(text).chars() {
-        if matches!(character, '\t' | '\n' | ' '..) {
-            written.push(character);
-        } else {
-            let _ = write!(written, "&#x{:X};", u32::from(character));
+        match character {
+            '\r' => written.push_str("&#xD;"),
+            _ if is_unwritable(character) => written.push(char::REPLACEMENT_CHARACTER),
+            _ => written.push(character),
         }
     }
     written
+}
+
+/// Whether XML has no way to write it (XML 1.0, section 2.2).
+pub(crate) fn is_unwritable(character: char) -> bool {
+    matches!(character, '\u{0}'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}')
+        || matches!(character, '\u{fffe}' | '\u{ffff}')
 }
 
 /// A time as S3 writes it in errors.

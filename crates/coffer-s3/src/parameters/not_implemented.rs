@@ -9,7 +9,16 @@ use crate::errors::{custom, not_implemented};
 use crate::http::percent::form_pairs;
 
 /// Headers whose presence alone asks for what is missing.
-const HEADERS: [(&str, &str); 7] = [
+const HEADERS: [(&str, &str); 10] = [
+    ("x-amz-object-lock-event-hold", "A hold until an event"),
+    (
+        "x-amz-object-lock-event-hold-duration-days",
+        "A hold until an event",
+    ),
+    (
+        "x-amz-object-lock-event-hold-duration-years",
+        "A hold until an event",
+    ),
     ("x-amz-write-offset-bytes", "Appending to an object"),
     ("x-amz-mfa", "Multi-factor authentication"),
     ("x-amz-if-match-last-modified-time", "This condition"),

@@ -11,6 +11,7 @@ use crate::http::conditions;
 use crate::parameters::{acl, copy_source, lock};
 use crate::request::asked::given::{Part, may_be_asked, place_of};
 use crate::request::context::RequestContext;
+use crate::request::signed::SignedForm;
 use crate::signature::signer::DateTime;
 use crate::signature::version_4::date_of;
 
@@ -103,11 +104,15 @@ impl RequestValues {
             Key::AuthType => signed.map(|signed| signed.form.auth_type().into()),
             Key::SignatureVersion => signed.map(|signed| signed.form.version().into()),
             Key::SignatureAge => {
+                let signed = signed?;
                 let in_header = || {
-                    let date = date_of(&self.headers)?;
+                    // Beside its query, version 2 signs no `Date`.
+                    let is_covered = signed.form == SignedForm::Header
+                        || self.headers.contains_key("x-amz-date");
+                    let date = date_of(&self.headers).filter(|_| is_covered)?;
                     DateTime::parse(&date).map(|date| date.unix_seconds)
                 };
-                let at = signed?.at_seconds.or_else(in_header)?;
+                let at = signed.at_seconds.or_else(in_header)?;
                 let age_ms = self.now_seconds.saturating_sub(at).saturating_mul(1_000);
                 Some(Value::Number(age_ms.into()))
             }
