@@ -52,9 +52,10 @@ struct State {
 /// no client can foresee; of its address where it claims none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Party {
+    /// First, so that all who claim none stand together where parties wait.
+    is_claimed: bool,
     address: IpAddr,
     key: u64,
-    is_claimed: bool,
 }
 
 /// A permit; free again when dropped.
@@ -184,14 +185,23 @@ impl State {
 
     /// Who of those that wait is next. Passes over an address that has its share as one.
     fn next_party(&self) -> Option<Party> {
+        if self.free == 0 {
+            return None;
+        }
         for mut from in [Bound::Excluded(self.last), Bound::Unbounded] {
             while let Some((&party, _)) = self.waiting.range((from, Bound::Unbounded)).next() {
                 if self.admits(party) {
                     return Some(party);
                 }
                 let is_full = !self.admits_address(party.address);
+                let none_unclaimed =
+                    self.are_shared && !party.is_claimed && self.free_unclaimed == 0;
+                // The last address of all: who claims a key comes behind it.
+                let all = IpAddr::from([0xff; 16]);
+                let is_passed = is_full || none_unclaimed;
                 from = Bound::Excluded(Party {
-                    key: if is_full { u64::MAX } else { party.key },
+                    address: if none_unclaimed { all } else { party.address },
+                    key: if is_passed { u64::MAX } else { party.key },
                     ..party
                 });
             }
