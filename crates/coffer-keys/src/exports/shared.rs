@@ -74,9 +74,11 @@ impl SealedIdentity {
         };
         let token = TokenRoot::new(PathBuf::new(), spec.options(secrets)?);
         let key = RootKey::generate();
-        let mut sealed = token.write(&key)?.to_vec();
         let seal = Seal::for_passphrase(passphrase_of(&key), IDENTITY_WORK_FACTOR_OF_KEY)?;
-        sealed.extend(seal.seal(text)?);
+        let of_key = seal.seal(text)?;
+        // Last: no failure leaves a key behind in the token.
+        let mut sealed = token.write(&key)?.to_vec();
+        sealed.extend(of_key);
         Ok(Self {
             identity,
             sealed,
