@@ -105,7 +105,10 @@ fn kill(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
     let name = folder.to_str().expect("a path in UTF-8").to_owned();
     // Whatever its file is called.
     let program = folder.with_file_name(format!("renamed-{experiment}-{}", std::process::id()));
-    fs::copy(env!("CARGO_BIN_EXE_coffer-lab"), &program).expect("a copy");
+    // By another process: what is open for writing here, a child of another test may still hold.
+    let mut copy = Command::new("cp");
+    let copied = copy.arg(env!("CARGO_BIN_EXE_coffer-lab")).arg(&program);
+    assert!(copied.status().expect("cp").success(), "a copy");
     let mut lab = Command::new(&program)
         .args([experiment, "--rounds", "100", "--folder", &name])
         .stdout(Stdio::null())

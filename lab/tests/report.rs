@@ -165,9 +165,12 @@ fn a_machine_without_programs_of_others_is_told_what_is_missing() {
     let said = bare(&["kernel", "--kernel", "no-such-kernel"]);
     assert!(said.contains("no-such-kernel: is no kernel"), "{said}");
     assert!(!folder.exists(), "nothing was fetched for it");
-    let said = bare(&["kernel", "--quick"]);
-    assert!(said.contains("apt-get: is missing"), "{said}");
-    std::fs::remove_dir_all(&folder).unwrap();
+    // Elsewhere it says that the machine is another, and makes nothing.
+    if cfg!(target_arch = "x86_64") {
+        let said = bare(&["kernel", "--quick"]);
+        assert!(said.contains("apt-get: is missing"), "{said}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
     // Who can't run is told, and nothing fails.
     let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
     let output = lab.env_clear().arg("list").output().unwrap();

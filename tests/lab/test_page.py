@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser import Browser
 from harness.server import BINARY
 
 RECORDS = Path(__file__).parents[2] / "docs/lab"
@@ -81,12 +80,6 @@ def pages(tmp_path_factory):
     found = {page.stem: page for page in folder.glob("*.html")}
     assert len(found) >= 4
     return found
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("browser")) as running:
-        yield running
 
 
 def pixels(picture):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser import Browser
 from harness.server import BINARY
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -44,12 +43,6 @@ MOST = 0.01
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("browser")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory):
     page = tmp_path_factory.mktemp("page") / "page.html"
     subprocess.run([LAB, "report", PICTURES / "record.json", page], check=True, timeout=60)
@@ -64,6 +57,10 @@ def difference(browser, one, other):
 def shown(browser, page, part, screen, scheme):
     """A part of the page alone, without the line that names the commit that drew it."""
     browser.open(page.as_uri(), *screen, scheme)
+    # That of scripts/install-test-tools, whatever else is installed.
+    browser.run("""document.body.style.fontFamily = '"DejaVu Sans"';
+      document.querySelectorAll("code").forEach(
+        (one) => { one.style.fontFamily = '"DejaVu Sans Mono"'; })""")
     browser.run(f"""document.querySelectorAll("header .quiet, nav, main > section").forEach(
       (one) => {{ if (!one.matches("#{part}")) one.remove(); }})""")
     clip = {"x": 0, "y": 0, "width": screen[0], "height": screen[1], "scale": 1}

@@ -218,11 +218,18 @@ def slow_put(server, stack, source, credentials, name):
     sealed.sendall(raw.request_head("PUT", path, signed) + b"A" * 1000)
 
 
-def test_slow_requests_keep_nobody_else_out(own_server):
+@contextlib.contextmanager
+def crowded(own_server):
+    """A server that has few permits, what is closed in the end, and a client with a bucket."""
     config = "[limits]\nrequests = 64\nrequest-wait-seconds = 2\n"
     with own_server(config=config) as server, contextlib.ExitStack() as stack:
         s3 = s3_client(server)
         s3.create_bucket(Bucket=BUCKET)
+        yield server, stack, s3
+
+
+def test_slow_requests_keep_nobody_else_out(own_server):
+    with crowded(own_server) as (server, stack, s3):
         s3.put_object(Bucket=BUCKET, Key="small", Body=b"x" * 1000)
         grant = ("--grant", f"{BUCKET}=write")
         for number in range(2):
@@ -259,10 +266,7 @@ def slow_form(server, stack, source, credentials=None):
 
 def test_slow_forms_keep_nobody_else_out(own_server):
     """What comes before the fields of a form is signed by no one, whatever its head claims."""
-    config = "[limits]\nrequests = 64\nrequest-wait-seconds = 2\n"
-    with own_server(config=config) as server, contextlib.ExitStack() as stack:
-        s3 = s3_client(server)
-        s3.create_bucket(Bucket=BUCKET)
+    with crowded(own_server) as (server, stack, s3):
         s3.put_object(Bucket=BUCKET, Key="small", Body=b"x" * 1000)
         claims = [server.credentials(), None, ("CFAAAAAAAAAAAAAAAAAA", "")]
         for number in range(120):
@@ -280,10 +284,7 @@ def test_slow_forms_keep_nobody_else_out(own_server):
 
 
 def test_slow_forms_from_many_addresses_keep_nobody_waiting_who_signs(own_server):
-    config = "[limits]\nrequests = 64\nrequest-wait-seconds = 2\n"
-    with own_server(config=config) as server, contextlib.ExitStack() as stack:
-        s3 = s3_client(server)
-        s3.create_bucket(Bucket=BUCKET)
+    with crowded(own_server) as (server, stack, s3):
         s3.put_object(Bucket=BUCKET, Key="small", Body=b"x" * 1000)
         for number in range(160):
             slow_form(server, stack, f"127.0.0.{2 + number % 40}")

@@ -121,14 +121,14 @@ fn lab_script(request: &Request, work: &Work, accelerator: Accelerator) -> Strin
 
 /// Makes the cache, with the programs that this system lacks; gives its full path.
 pub(super) fn prepare(request: &Request) -> Result<PathBuf> {
+    // Before anything is fetched for it.
+    Choice::parse(&request.kernel)?;
     if !RUNS_IN_ITS_MACHINE {
         return Err(LabError::Data {
             file: "this program".into(),
             what: "can't run in the virtual machine, which is one of x86-64".into(),
         });
     }
-    // Before anything is fetched for it.
-    Choice::parse(&request.kernel)?;
     let doing = || format!("making {}", request.cache.display());
     fs::create_dir_all(&request.cache).doing(doing)?;
     let cache = request.cache.canonicalize().doing(doing)?;
