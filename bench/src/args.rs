@@ -41,6 +41,9 @@ pub struct Args {
     /// Leave out all contenders but these
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_enum)]
     pub only: Vec<ContenderName>,
+    /// Of `builds` and `features`, only rows whose title has this in it, as "PUT 64 MiB"
+    #[arg(long, value_name = "TEXT")]
+    pub row: Vec<String>,
     /// Let server and client run on any core
     #[arg(long)]
     pub unpinned: bool,

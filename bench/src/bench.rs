@@ -46,6 +46,8 @@ pub struct Bench {
     pub nginx: Option<PathBuf>,
     /// Names of contenders to leave all others out; empty: all.
     pub only: Vec<String>,
+    /// Parts of titles to leave all other rows of `builds` and `features` out; empty: all.
+    pub rows_with: Vec<String>,
     /// On this thread's core.
     pub client: Client,
     /// On a real disk; removed at the end.
@@ -74,6 +76,7 @@ impl Bench {
             other: None,
             nginx: None,
             only,
+            rows_with: Vec::new(),
             client: Client::new()?,
             folder,
         })
@@ -96,6 +99,12 @@ impl Bench {
     /// Whether a contender takes part.
     pub fn wants(&self, contender: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == contender)
+    }
+
+    /// Whether a row of that title is measured.
+    pub fn wants_row(&self, title: &str) -> bool {
+        let mut parts = self.rows_with.iter();
+        self.rows_with.is_empty() || parts.any(|part| title.contains(part.as_str()))
     }
 
     /// Sends the requests over so many connections, which stand before the clock starts.

@@ -80,6 +80,7 @@ fn prepare(args: &Args) -> Result<Bench> {
     let absolute = |path| std::path::absolute(path).doing(|| "looking for a program".into());
     bench.other = args.other.as_ref().map(absolute).transpose()?;
     bench.nginx = args.nginx.as_ref().map(absolute).transpose()?;
+    bench.rows_with.clone_from(&args.row);
     Ok(bench)
 }
 

@@ -161,6 +161,13 @@ pub struct Work {
 }
 
 impl Work {
+    /// Adds the rounds of the same work, done once more.
+    pub fn append(&mut self, more: Work) {
+        for (series, more) in self.series.iter_mut().zip(more.series) {
+            series.samples.extend(more.samples);
+        }
+    }
+
     /// Ours to the peer's, round by round; None without a peer.
     pub fn ratios(&self) -> Option<Vec<f64>> {
         let [ours, peer] = self.series.as_slice() else {

@@ -1,6 +1,8 @@
 //! Two buckets, perhaps of two servers, with the same work in turn: large and small objects, there
 //! and back.
 
+use std::ops::Range;
+
 use crate::bench::Bench;
 use crate::contenders::bucket::Bucket;
 use crate::error::Result;
@@ -20,12 +22,14 @@ pub type Side<'a> = (&'a str, Bucket<'a>);
 
 type Once = fn(&Bench, &Bucket<'_>, usize) -> Result<Sample>;
 
-/// GET and PUT of 64 MiB and 4 KiB on the first against the second. `what` begins each title.
+/// GET and PUT of 64 MiB and 4 KiB on the first against the second, in rounds of these numbers.
+/// `what` begins each title.
 pub fn both_ways(
     bench: &Bench,
     what: &str,
     sides: [Side<'_>; 2],
     target: Target,
+    rounds: Range<usize>,
 ) -> Result<Vec<Work>> {
     let large = format!("64 MiB, {LARGE_CONNECTIONS} connections");
     let small = format!("4 KiB, {} connections", small::CONNECTIONS);
@@ -45,14 +49,23 @@ pub fn both_ways(
     ];
     let mut works = Vec::new();
     for (title, key, once) in plans {
+        if !bench.wants_row(&title) {
+            continue;
+        }
+        let first = rounds.start;
         let entrants = sides.map(|(name, bucket)| Entrant {
             name,
-            measure: Box::new(move |round| once(bench, &bucket, round)),
+            measure: Box::new(move |round| once(bench, &bucket, first + round)),
         });
         let title = format!("{what}{title}");
-        let rounds = bench.effort.rounds;
         let target = Some(target);
-        works.push(interleave(&title, key, target, rounds, entrants.into())?);
+        works.push(interleave(
+            &title,
+            key,
+            target,
+            rounds.len(),
+            entrants.into(),
+        )?);
     }
     Ok(works)
 }

@@ -40,7 +40,8 @@ pub fn features(bench: &Bench) -> Result<Vec<Work>> {
         ("versions, policy, quota", featured),
         ("a plain bucket", Bucket::of(&coffer, Coffer::BUCKET)),
     ];
-    both_ways(bench, "all features: ", sides, Target::RatioAtMost(MOST))
+    let (target, rounds) = (Target::RatioAtMost(MOST), 0..bench.effort.rounds);
+    both_ways(bench, "all features: ", sides, target, rounds)
 }
 
 /// Lets a bucket keep versions.
