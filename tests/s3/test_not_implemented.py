@@ -38,6 +38,27 @@ def test_headers_of_a_put(s3, bucket, options):
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
 
 
+def test_a_namespace_of_an_account(s3):
+    name = "in-a-namespace"
+    with refused("NotImplemented", 501):
+        s3.create_bucket(Bucket=name, BucketNamespace="account-regional")
+    with refused("404", 404):
+        s3.head_bucket(Bucket=name)
+    s3.create_bucket(Bucket=name, BucketNamespace="global")
+    s3.delete_bucket(Bucket=name)
+
+
+def test_a_copy_without_annotations_is_one(s3, bucket):
+    """There are none, so that whether they come along makes no difference."""
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    for directive in ("COPY", "EXCLUDE"):
+        source = {"Bucket": bucket, "Key": "a"}
+        s3.copy_object(
+            Bucket=bucket, Key=directive, CopySource=source, AnnotationDirective=directive
+        )
+        assert s3.get_object(Bucket=bucket, Key=directive)["Body"].read() == b"a"
+
+
 EVENT_HOLDS = [
     {"ObjectLockEventHold": "ON"},
     {"ObjectLockEventHold": "OFF"},
