@@ -101,11 +101,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for RefusedHeads<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let first: &[u8] = match slices.first() {
-            Some(first) => first,
-            None => &[],
-        };
-        if this.replaces(first) {
+        if let [first, ..] = slices
+            && this.replaces(first)
+        {
             return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
         }
         Pin::new(&mut this.inner).poll_write_vectored(cx, slices)
