@@ -151,7 +151,7 @@ async fn who_waits_gets_what_is_freed_in_order_and_in_rotation() {
         }));
         tokio::task::yield_now().await;
     }
-    // One that leaves early holds up nobody.
+    // One that leaves early holds up none.
     let party = permits.party(address(1), Some("a"));
     assert!(permits.take(party, WAIT / 100).await.is_none());
     drop(held);
