@@ -314,6 +314,15 @@ def test_a_bucket_that_waits_for_its_name_keeps_its_level(own_server, tmp_path, 
     shutil.move(there.data / "buckets" / folder, away)
     there.start()
     assert "its catalog is not here" in erase(there, "level", "moving", expect=1)
+    # What else is in the level is erased for itself.
+    ask(there, "bucket", "create", "beside", "--level", "moving")
+    s3_client(there).put_object(Bucket="beside", Key="a", Body=b"a")
+    assert "no lock stood" in overridden(there, "bucket", "beside")
+    assert "its catalog is not here" in erase(there, "level", "moving", expect=1)
+    ask(there, "quota", "set", "level", "moving", "--buckets", "0")
+    late = coffer("--data", there.data, "bucket", "create", "late", "--level", "moving")
+    assert late.returncode == 1, late
+    ask(there, "quota", "remove", "level", "moving")
     shutil.move(away, there.data / "buckets" / folder)
     ask(there, "key", "adopt", folder, "--as", "found")
     assert "bucket found are locked" in erase(there, "level", "moving", expect=1)

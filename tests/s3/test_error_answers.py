@@ -199,6 +199,27 @@ def test_headers_that_are_too_long_are_refused_in_xml(server, bucket):
 
 
 @pytest.mark.parametrize(
+    "unread",
+    [{f"x-many-{number}": "a" for number in range(300)}, {"x-long": "a" * 70_000}],
+    ids=["many", "long"],
+)
+def test_headers_that_http_does_not_take_are_refused_in_xml(server, s3, bucket, unread):
+    status, headers, told = raw.send(server, "PUT", f"/{bucket}/a", headers=unread, body=b"a")
+    assert (status, headers["content-type"]) == (400, "application/xml"), told
+    told = elements(told)
+    assert told["Code"] == "RequestHeaderSectionTooLarge"
+    assert told["RequestId"] == headers["x-amz-request-id"]
+    # Behind other requests on the same connection as well.
+    with raw.connect(server) as connection:
+        for given, expected in (({}, 200), (unread, 400)):
+            signed = raw.signed_headers(server, "GET", f"/{bucket}", headers=given)
+            connection.sendall(raw.request_head("GET", f"/{bucket}", signed))
+            assert raw.receive(connection)[0] == expected
+    with refused("404", 404):
+        s3.head_object(Bucket=bucket, Key="a")
+
+
+@pytest.mark.parametrize(
     ("key", "query"),
     [
         ("", "max-keys=%01"),

@@ -1,10 +1,12 @@
 """Object lock, as S3 documents it."""
 
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 import pytest
 
 from harness import raw
+from harness.checksums import checksum
 from harness.clients import refused, s3_client
 
 DAY = timedelta(days=1)
@@ -261,11 +263,55 @@ def test_bytes_that_are_to_be_locked_come_with_a_checksum(server, s3, lockable, 
     for proof in (raw.md5_of(body), {"x-amz-checksum-crc32": "6Le+Qw=="}):
         status, _, told = raw.send(server, "PUT", path, headers=lock | proof, body=body)
         assert status == 200, told
-    # A default of the bucket's asks for none.
+
+
+def test_bytes_that_the_bucket_s_default_locks_come_with_a_checksum(server, s3, lockable):
+    path, body = f"/{lockable}/a", b"a"
+    assert raw.send(server, "PUT", path, body=body)[0] == 200, "nothing is locked yet"
     configure(s3, lockable, "GOVERNANCE", Days=1)
     status, _, told = raw.send(server, "PUT", path, body=body)
-    assert status == 200, told
-    assert s3.head_object(Bucket=lockable, Key="a")["ObjectLockMode"] == "GOVERNANCE"
+    assert status == 400 and b"<Code>InvalidRequest</Code>" in told, told
+    assert b"Content-MD5" in told
+    assert "ObjectLockMode" not in s3.head_object(Bucket=lockable, Key="a")
+    for proof in (raw.md5_of(body), {"x-amz-checksum-crc32": "6Le+Qw=="}):
+        status, _, told = raw.send(server, "PUT", path, headers=proof, body=body)
+        assert status == 200, told
+        assert s3.head_object(Bucket=lockable, Key="a")["ObjectLockMode"] == "GOVERNANCE"
+    # What the server copies itself needs none, whole or as a part.
+    source = {"Bucket": lockable, "Key": "a"}
+    s3.copy_object(Bucket=lockable, Key="copy", CopySource=source)
+    assert s3.head_object(Bucket=lockable, Key="copy")["ObjectLockMode"] == "GOVERNANCE"
+    where = {"Bucket": lockable, "Key": "parts"}
+    where["UploadId"] = s3.create_multipart_upload(**where)["UploadId"]
+    s3.upload_part_copy(**where, PartNumber=1, CopySource=source)
+
+
+@pytest.mark.parametrize("locked_by", ["retention", "hold", "default"])
+def test_parts_that_are_to_be_locked_come_with_a_checksum(server, s3, lockable, locked_by):
+    where, body = {"Bucket": lockable, "Key": "a"}, b"part"
+    hold = {"ObjectLockLegalHoldStatus": "ON"}
+    asked = {"retention": governance(soon(days=1)), "hold": hold, "default": {}}[locked_by]
+    where["UploadId"] = s3.create_multipart_upload(**where, **asked)["UploadId"]
+
+    def put(number, **headers):
+        query = {"partNumber": str(number), "uploadId": where["UploadId"]}
+        given = {"query": urlencode(query), "headers": headers, "body": body}
+        return raw.send(server, "PUT", f"/{lockable}/a", **given)
+
+    if locked_by == "default":
+        assert put(1)[0] == 200, "nothing locks it yet"
+        configure(s3, lockable, "GOVERNANCE", Days=1)
+    status, _, told = put(1)
+    assert status == 400 and b"<Code>InvalidRequest</Code>" in told, told
+    assert b"Content-MD5" in told
+    md5, crc = raw.md5_of(body), {"x-amz-checksum-crc32": checksum("CRC32", body)}
+    for proof in (md5, crc):
+        status, headers, told = put(1, **proof)
+        assert status == 200, told
+    parts = {"Parts": [{"PartNumber": 1, "ETag": headers["etag"]}]}
+    s3.complete_multipart_upload(**where, MultipartUpload=parts)
+    told = s3.head_object(Bucket=lockable, Key="a")
+    assert "ObjectLockLegalHoldStatus" in told or told["ObjectLockMode"] == "GOVERNANCE"
 
 
 def test_locks_stay_over_a_kill(own_server):

@@ -70,6 +70,7 @@ async fn store(vault: &Vault, data: &Path) {
                 b"ten bytes!",
             ))])),
             check: Box::new(|_| Ok(())),
+            is_proven: true,
             arrived: None,
         },
     };

@@ -44,6 +44,7 @@ pub mod fuzzing;
 pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters, TIME_BOUNDS};
 pub use crate::request::body::BrokenOff;
 pub use crate::request::drain::discard;
+pub use crate::request::head_size::unread_head;
 pub use crate::response_body::ResponseBody;
 pub use crate::service::{Claim, S3Options, S3Service, service};
 pub use crate::signature::claimed_key::claimed_access_key;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! hyper             HTTP/1.1, requests counted by `tracked_service`
+//! head::refused     heads that are too long for HTTP, refused in S3's words
 //! coalesce_reads    up to 64 KiB a read, from several records; `read_quantum` drives it in turns
 //! rustls            the records of TLS
 //! read_ahead        32 KiB of ciphertext a read, in a pooled buffer
@@ -16,9 +17,9 @@ mod forward_writes;
 
 pub mod minimum_rate;
 
-pub mod head_timer;
-
 pub mod activity;
+
+pub mod head;
 
 pub mod slots;
 

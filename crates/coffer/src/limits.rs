@@ -53,8 +53,8 @@ pub const TLS_WRITE_BYTES: usize = 256 * 1024;
 pub const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Bytes of a request's first line and headers that HTTP takes: what the buffer holds in any case.
-/// S3 takes less (`coffer_s3::limits::HEAD_MAX_BYTES`), so that it is S3 that answers where they
-/// are too long, and HTTP alone, without XML, only far above that.
+/// S3 takes less (`coffer_s3::limits::HEAD_MAX_BYTES`), so that a request with somewhat more is
+/// heard out and its connection stays; far above that it ends.
 pub const HEADER_BYTES: usize = HTTP_BUFFER_BYTES;
 
 /// Headers of a request. hyper's own limit of 100 costs an allocation less, and would refuse the

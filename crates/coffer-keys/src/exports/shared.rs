@@ -76,8 +76,11 @@ impl SealedIdentity {
         let key = RootKey::generate();
         let seal = Seal::for_passphrase(passphrase_of(&key), IDENTITY_WORK_FACTOR_OF_KEY)?;
         let of_key = seal.seal(text)?;
-        // Last: no failure leaves a key behind in the token.
-        let mut sealed = token.write(&key)?.to_vec();
+        // Last: no failure leaves a key behind in the token, nor does its own.
+        let written = token.write(&key).inspect_err(|_| {
+            let _ = token.destroy_keys(None);
+        });
+        let mut sealed = written?.to_vec();
         sealed.extend(of_key);
         Ok(Self {
             identity,

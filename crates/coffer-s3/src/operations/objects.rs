@@ -54,8 +54,6 @@ pub(crate) async fn put_object(
     let encryption = encryption::asked(headers(&request))?;
     let brought = customer_key::of_object(headers(&request))?;
     let ticket = headers(&request).get(TRANSFER).cloned();
-    // What comes sealed is proven by its seals.
-    lock::check_proven(&lock, ticket.is_some() || expected.has_any())?;
     let PutObjectInput {
         body,
         content_length,

@@ -57,19 +57,6 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedLock> {
     Ok(AskedLock { retention, hold })
 }
 
-/// Refuses bytes that nothing proves to have arrived as they were sent, where they are to be
-/// locked.
-pub(crate) fn check_proven(asked: &AskedLock, is_proven: bool) -> S3Result {
-    if is_proven || *asked == AskedLock::default() {
-        return Ok(());
-    }
-    Err(s3_error!(
-        InvalidRequest,
-        "An object that is put with Object Lock parameters needs a Content-MD5 or x-amz-checksum- \
-         HTTP header, or a checksum in a trailer"
-    ))
-}
-
 /// Whether retention for governance is to be passed over.
 pub(crate) fn bypasses_governance(headers: &HeaderMap) -> bool {
     let value = headers.get(BYPASS);

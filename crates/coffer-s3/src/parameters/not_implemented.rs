@@ -148,6 +148,9 @@ fn check_header(name: &HeaderName, value: &str) -> S3Result {
             InvalidStorageClass,
             "The storage class you specified is not valid: there is only STANDARD"
         )),
+        "x-amz-bucket-namespace" if value != "global" => Err(not_implemented(
+            "A namespace of buckets for an account of its own",
+        )),
         "x-amz-security-token" => Err(s3_error!(
             InvalidToken,
             "The provided token is malformed or otherwise invalid: this server gives out no \
@@ -226,6 +229,11 @@ mod tests {
             Some("InvalidStorageClass")
         );
         assert_eq!(headers("x-amz-storage-class", "STANDARD"), None);
+        assert_eq!(
+            headers("x-amz-bucket-namespace", "account-regional").as_deref(),
+            Some("NotImplemented")
+        );
+        assert_eq!(headers("x-amz-bucket-namespace", "global"), None);
         assert_eq!(
             headers("x-amz-security-token", "t").as_deref(),
             Some("InvalidToken")

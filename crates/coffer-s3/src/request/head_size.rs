@@ -1,11 +1,14 @@
 //! How long the head of a request may be. HTTP takes longer ones, so that clients hear of it in
-//! S3's words.
+//! S3's words; what HTTP does not take is refused in the same words.
+
+use std::time::SystemTime;
 
 use http::request::Parts;
 use s3s::{S3Result, s3_error};
 
 use crate::errors::details;
 use crate::limits::HEAD_MAX_BYTES;
+use crate::request::ids::RequestIds;
 
 /// Refuses a head that is too long.
 ///
@@ -21,6 +24,28 @@ pub(crate) fn check(head: &Parts) -> S3Result {
     );
     let told = vec![("MaxSizeAllowed", HEAD_MAX_BYTES.to_string())];
     Err(details::with(error, told))
+}
+
+/// The answer to a head that HTTP has not read to its end, for it is far too long or has too many
+/// lines: all of it, from its first line on. Nothing is known of the request, not even its method.
+pub fn unread_head() -> Vec<u8> {
+    let ids = RequestIds::draw();
+    let (request_id, host_id) = (ids.request_id(), ids.host_id());
+    let date = httpdate::fmt_http_date(SystemTime::now());
+    let body = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error>\
+         <Code>RequestHeaderSectionTooLarge</Code>\
+         <Message>Your request header section exceeds the maximum allowed size, or has too many \
+         headers.</Message><MaxSizeAllowed>{HEAD_MAX_BYTES}</MaxSizeAllowed>\
+         <RequestId>{request_id}</RequestId><HostId>{host_id}</HostId></Error>"
+    );
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/xml\r\n\
+         content-length: {length}\r\nserver: coffer\r\nx-amz-request-id: {request_id}\r\n\
+         x-amz-id-2: {host_id}\r\nconnection: close\r\ndate: {date}\r\n\r\n"
+    );
+    (head + &body).into_bytes()
 }
 
 /// The length of a head as it is usually written: it comes with as little space as there must be.
@@ -54,6 +79,23 @@ mod tests {
     fn a_head_is_as_long_as_it_was_sent() {
         let sent = "GET /a?b=c HTTP/1.1\r\nhost: h\r\nx-amz-meta-a: aaa\r\n\r\n";
         assert_eq!(bytes_of(&head("/a?b=c", 3)), sent.len());
+    }
+
+    #[test]
+    fn what_was_not_read_is_refused_by_a_whole_answer() {
+        let answer = String::from_utf8(unread_head()).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{head}");
+        let length = format!("\r\ncontent-length: {}\r\n", body.len());
+        assert!(head.contains(&length), "{head}");
+        let element = |name: &str| {
+            let (_, rest) = body.split_once(&format!("<{name}>")).unwrap();
+            rest.split_once('<').unwrap().0
+        };
+        assert_eq!(element("Code"), "RequestHeaderSectionTooLarge");
+        assert_eq!(element("MaxSizeAllowed"), HEAD_MAX_BYTES.to_string());
+        let id = format!("\r\nx-amz-request-id: {}\r\n", element("RequestId"));
+        assert!(head.contains(&id), "{answer}");
     }
 
     #[test]

@@ -20,13 +20,14 @@ pub(crate) fn incoming(
     trailers: impl Trailers,
 ) -> S3Result<Incoming> {
     let declared_bytes = Some(declared(content_length)?);
-    let digests = expected.plan();
+    let (digests, is_proven) = (expected.plan(), expected.has_any());
     let check = expected.check(trailers);
     Ok(Incoming {
         declared_bytes,
         digests,
         body: stream(body),
         check,
+        is_proven,
         arrived: None,
     })
 }
@@ -65,6 +66,7 @@ pub(crate) fn incoming_summed(
         digests,
         body: body.boxed(),
         check,
+        is_proven: true, // there is a checksum
         arrived: None,
     })
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use coffer_keys::{
-    ExportIdentity, FoundIdentity, SealedIdentity, SourceSecrets, SourceSpec, open_identity,
+    ExportIdentity, FoundIdentity, KeysError, SealedIdentity, SourceSecrets, SourceSpec,
+    open_identity,
 };
 use coffer_replica::{CopyRecord, IdentityPlace, Place, Store};
 
@@ -84,12 +85,21 @@ impl EngineIdentity {
             tracing::info!(source = %source, "made the engine's identity, sealed in its store");
             return Ok(made.identity);
         }
-        // It opens nothing that lies anywhere.
-        if let Err(error) = blocking(move || Ok(made.withdraw()?)).await {
-            tracing::warn!(%error, "the token keeps a key of an identity that does not count");
-        }
+        take_back(move || made.withdraw()).await;
         opened(counts, source, secrets).await
     }
+}
+
+/// Takes back what was made and does not count. Where the token fails, it keeps a key that opens
+/// nothing that lies anywhere: that is told, and holds up no gateway. Whether nothing is left.
+async fn take_back(
+    withdraw: impl FnOnce() -> std::result::Result<(), KeysError> + Send + 'static,
+) -> bool {
+    let taken = blocking(move || Ok(withdraw()?)).await;
+    if let Err(error) = &taken {
+        tracing::warn!(%error, "the token keeps a key of an identity that does not count");
+    }
+    taken.is_ok()
 }
 
 async fn opened(
@@ -174,6 +184,23 @@ mod tests {
         fs::write(at.join("identity"), "none").unwrap();
         let damaged = recipient(at, cache, "six random words").await.unwrap_err();
         assert!(damaged.contains("was altered"), "{damaged}");
+    }
+
+    #[tokio::test]
+    async fn who_comes_too_late_with_one_opens_the_one_that_counts() {
+        let (store, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (at, cache) = (store.path(), cache.path());
+        let late = EngineIdentity::look(&place(at)).await.unwrap();
+        let counts = recipient(at, cache, "six random words").await.unwrap();
+        let (source, secrets) = (SourceSpec::Passphrase, secrets("six random words"));
+        let opened = late.open_or_make(source, secrets, cache.to_owned()).await;
+        assert_eq!(opened.unwrap().recipient().to_string(), counts);
+    }
+
+    #[tokio::test]
+    async fn a_token_that_keeps_what_does_not_count_holds_nothing_up() {
+        assert!(take_back(|| Ok(())).await);
+        assert!(!take_back(|| Err(KeysError::TokenKeepsKey)).await);
     }
 
     #[tokio::test]

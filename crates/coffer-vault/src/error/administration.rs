@@ -98,7 +98,8 @@ pub enum AdministrationError {
     #[error(
         "a bucket of this level that is not in use here, {bucket}, counts as locked: {why}. \
          Nothing is erased, for the level was not made with --erase-breaks-locks; see that the \
-         bucket's folder is here, and adopt it (`coffer key adopt`)"
+         bucket's folder is here, and adopt it (`coffer key adopt`); where it is lost for good, \
+         erase the level's other buckets, one by one"
     )]
     StrayLocked {
         /// Its id.

@@ -1,8 +1,8 @@
-//! What can be wrong with the checksums of parts, in the words of S3.
+//! What can be wrong with checksums, of parts above all, in the words of S3.
 
 use coffer_store::record::ChecksumAlgorithm;
 
-/// Why the checksums of parts don't fit those that their upload was begun with.
+/// Why the checksums of parts don't fit those that their upload was begun with, or are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChecksumError {
@@ -19,6 +19,12 @@ pub enum ChecksumError {
         /// What came with the part.
         sent: Option<ChecksumAlgorithm>,
     },
+    /// Bytes that are to be locked came without anything to compare them with.
+    #[error(
+        "Content-MD5 OR x-amz-checksum- HTTP header is required for what is to be locked: a \
+         checksum in a trailer will do as well"
+    )]
+    MissingForLock,
     /// A completion names a part by a checksum of another algorithm than the upload's.
     #[error(
         "The {} you specified for part {number} did not match what we received: the upload was \

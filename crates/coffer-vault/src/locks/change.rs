@@ -13,7 +13,7 @@ use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::blocking::blocking;
-use crate::error::{AdministrationError, Result, VaultError};
+use crate::error::{AdministrationError, ChecksumError, Result, VaultError};
 use crate::open_buckets::UsedBucket;
 use crate::system::{BucketConfiguration, BucketRow, CoveredLock};
 use crate::vault::Vault;
@@ -123,6 +123,22 @@ impl Vault {
         }
         self.check_lock(lock)?;
         Ok(lock)
+    }
+
+    /// Refuses bytes that nothing proves to have arrived as they were sent, where they are to be
+    /// locked: as was asked for, or by the bucket's default.
+    ///
+    /// # Errors
+    /// [`ChecksumError::MissingForLock`].
+    pub(crate) fn check_proven(grant: &ChangeGrant, asked: Lock, is_proven: bool) -> Result<()> {
+        if is_proven {
+            return Ok(());
+        }
+        let is_asked = asked != Lock::default();
+        if is_asked || lock_of(grant.row())?.is_some_and(|lock| lock.default.is_some()) {
+            return Err(ChecksumError::MissingForLock.into());
+        }
+        Ok(())
     }
 
     /// The lock of an object that is about to be made: what was asked for, with the bucket's

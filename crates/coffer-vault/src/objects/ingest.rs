@@ -36,6 +36,8 @@ pub struct Incoming {
     pub body: Body,
     /// What to compare at the end.
     pub check: CheckDigests,
+    /// Whether they may be locked: the client says what to compare them with, or need not.
+    pub is_proven: bool,
     /// In place of the body: what its bytes have come with, sealed.
     pub arrived: Option<ArrivedBytes>,
 }
@@ -48,6 +50,13 @@ pub struct ArrivedBytes {
     /// The checksum that the client says they have: where they are opened later, it is compared
     /// then.
     pub told: Option<Checksum>,
+}
+
+impl Incoming {
+    /// Whether they may be locked. What comes sealed is proven by its seals.
+    pub(crate) fn may_be_locked(&self) -> bool {
+        self.is_proven || self.arrived.is_some()
+    }
 }
 
 impl fmt::Debug for Incoming {

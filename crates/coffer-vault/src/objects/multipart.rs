@@ -200,6 +200,7 @@ impl Vault {
             .await?;
         check_key_of_part(&upload.details.encryption, customer_key.as_ref())?;
         check_has_sum(&upload, incoming.digests, is_copy)?;
+        Self::check_proven(&grant, upload.lock, incoming.may_be_locked())?;
         incoming.digests = plan(&grant, part_plan(&upload, incoming.digests)?);
         let becomes = ArrivedAs::part(&name, (id, number));
         let Ingested {

@@ -112,6 +112,7 @@ impl Vault {
         } = put;
         let access = grant.access_of_new(&acl).await?;
         let (lock, customer) = (self.asked_lock(&grant, lock)?, encryption.customer_key());
+        Self::check_proven(&grant, lock, incoming.may_be_locked())?;
         let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);
         let becomes = ArrivedAs::object(&name);
@@ -148,9 +149,8 @@ impl Vault {
             let outcome = settle(blob, bucket.catalog.put(object, precondition).await)?;
             Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
-        let version = grant
-            .change(Act::WriteObject, [On::Told(&name, &told)], put)
-            .await?;
+        let on = [On::Told(&name, &told)];
+        let version = grant.change(Act::WriteObject, on, put).await?;
         self.count_stored(grant.bucket(), size_bytes, is_unverified);
         Ok(Stored {
             etag,

@@ -228,6 +228,41 @@ mod tests {
         assert_eq!(go_on(ahead, now_ms + 3 * DAY_MS).0, ahead.lock_ms);
     }
 
+    #[test]
+    fn a_clock_that_is_set_back_and_right_again_gains_a_week_a_restart_up_to_the_day_it_is() {
+        let now_ms = 1_000 * DAY_MS;
+        // Behind by twenty days, after a long stop.
+        let mut kept = Kept {
+            lock_ms: now_ms - 20 * DAY_MS,
+            wall_ms: now_ms,
+        };
+        let mut behind_days = Vec::new();
+        for _ in 0..4 {
+            for wall_ms in [now_ms - 30 * DAY_MS, now_ms] {
+                let (lock_ms, jump) = go_on(kept, wall_ms);
+                let is_back = wall_ms < now_ms;
+                assert!(jump.is_some(), "that a clock moved by a month is told");
+                assert!(!is_back || lock_ms == kept.lock_ms);
+                kept = Kept { lock_ms, wall_ms };
+            }
+            behind_days.push((now_ms - kept.lock_ms) / DAY_MS);
+        }
+        assert_eq!(behind_days, [13, 6, 0, 0]);
+        // By a week at most, it looks like a stop once it is set right.
+        let back = Kept {
+            lock_ms: now_ms - 20 * DAY_MS,
+            wall_ms: now_ms - 7 * DAY_MS,
+        };
+        assert_eq!(go_on(back, now_ms), (now_ms - 13 * DAY_MS, None));
+        // One that is set ahead is followed for a week, whatever day it is.
+        let right = Kept {
+            lock_ms: now_ms,
+            wall_ms: now_ms,
+        };
+        assert_eq!(go_on(right, now_ms + 7 * DAY_MS).0, now_ms + 7 * DAY_MS);
+        assert_eq!(go_on(right, now_ms + 90 * DAY_MS).0, now_ms + 7 * DAY_MS);
+    }
+
     fn running_from(begun_ms: i64, wall_ms: i64) -> LockTime {
         LockTime {
             begun_ms: AtomicI64::new(begun_ms),

@@ -48,6 +48,7 @@ async fn put(vault: &Vault, in_bucket: &str, data: &'static [u8]) {
         digests: DigestPlan::default(),
         body: Box::pin(futures::stream::iter([Ok(Bytes::from_static(data))])),
         check: Box::new(|_| Ok(())),
+        is_proven: true,
         arrived: None,
     };
     let put = PutObject {

@@ -42,6 +42,7 @@ fn put_body(
             digests: DigestPlan::default(),
             body: Box::pin(body),
             check: Box::new(|_| Ok(())),
+            is_proven: true,
             arrived: None,
         },
     }

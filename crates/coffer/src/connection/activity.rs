@@ -65,8 +65,12 @@ impl Activity {
 
     /// Whether there is neither a request nor an answer under way.
     pub fn is_idle(&self) -> bool {
+        self.is_between_requests() && !self.is_sending.load(Ordering::Relaxed)
+    }
+
+    /// Whether all requests are answered, be the last answer sent or not.
+    pub fn is_between_requests(&self) -> bool {
         self.began.load(Ordering::Relaxed) == self.ended.load(Ordering::Relaxed)
-            && !self.is_sending.load(Ordering::Relaxed)
     }
 
     /// Whether a request of it was signed rightly.

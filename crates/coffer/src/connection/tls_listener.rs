@@ -26,7 +26,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::connection::activity::Activity;
 use crate::connection::coalesce_reads::CoalesceReads;
 use crate::connection::cutoff_socket::{CutoffService, CutoffSocket};
-use crate::connection::head_timer::HeadTimer;
+use crate::connection::head::refused::{Refusal, RefusedHeads};
+use crate::connection::head::timer::HeadTimer;
 use crate::connection::minimum_rate::MinimumRate;
 use crate::connection::plain_http;
 use crate::connection::proxies::Proxies;
@@ -55,6 +56,8 @@ pub struct TlsListener {
     pub per_subject: usize,
     /// Who tells the addresses of others.
     pub proxies: Proxies,
+    /// What is said of a head that is too long for HTTP, where that is not left to HTTP.
+    pub refusal: Option<Refusal>,
     /// What is counted.
     pub traffic: Arc<Traffic>,
     /// When to end.
@@ -208,6 +211,8 @@ impl TlsListener {
     {
         let read = ReadCount::default();
         let service = CutoffService::new(service, cutoff.clone());
+        let stream = CoalesceReads::new(tls, read.clone());
+        let stream = RefusedHeads::new(stream, activity.clone(), self.refusal);
         let builder = http1::Builder::new();
         let mut connection = Box::pin(
             { builder }
@@ -218,7 +223,7 @@ impl TlsListener {
                 .max_buf_size(HTTP_BUFFER_BYTES)
                 .writev(true)
                 .serve_connection(
-                    TokioIo::new(CoalesceReads::new(tls, read.clone())),
+                    TokioIo::new(stream),
                     TrackedService::new(service, slot, cutoff.clone()),
                 ),
         );

@@ -54,6 +54,7 @@ pub fn tls_listeners(
         slots: Slots::shared(connections, 0, config.limits.per_address()),
         per_subject: config.limits.per_subject(connections),
         proxies: Proxies::of(&config.proxies, Listener::S3),
+        refusal: Some(coffer_s3::unread_head),
         traffic: traffic.clone(),
         stop: s3_stop,
         pool: Arc::<Pool>::default(),
@@ -66,6 +67,7 @@ pub fn tls_listeners(
         // Who works over S3 with many is still to get in here.
         per_subject: usize::MAX,
         proxies: Proxies::of(&config.proxies, Listener::Administration),
+        refusal: None,
         traffic: Arc::default(),
         stop: admin_stop,
         pool: Arc::default(),
@@ -88,6 +90,7 @@ pub fn gateway_listener(
         // What comes over one connection is of many subjects.
         per_subject: usize::MAX,
         proxies: Proxies::none(),
+        refusal: None,
         traffic: Arc::default(),
         stop,
         pool: Arc::default(),

@@ -141,6 +141,7 @@ pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
         slots: Slots::new(limits.connections, 0),
         per_subject: limits.connections,
         proxies: Proxies::of(rules, Listener::S3),
+        refusal: None,
         traffic: traffic.clone(),
         stop: shutdown.clone(),
         pool: Arc::default(),

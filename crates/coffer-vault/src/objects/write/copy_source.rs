@@ -65,6 +65,7 @@ pub(crate) fn incoming_copy(
         },
         body: Box::pin(body.map_err(|error| BodyError(Box::new(error)))),
         check: Box::new(|_| Ok(())),
+        is_proven: true,
         arrived: None,
     }
 }
