@@ -21,7 +21,7 @@ use coffer_measure::statistics::Estimate;
 
 pub use latency::Latency;
 pub use observed::{Observed, Tally, crossing};
-pub use unit::Unit;
+pub use unit::{Compare, Unit};
 
 /// The version of the JSON form.
 pub const FORMAT: u32 = 1;
@@ -260,23 +260,13 @@ impl Point {
 
     /// How many times this figure is that of another contender, which took turns with it.
     pub fn compared(&self, other: &Self, unit: Unit) -> Option<Comparison> {
-        let (ours, theirs) = (self.values(unit), other.values(unit));
-        if unit.counts_instructions() {
-            comparison::exact(&ours, &theirs)
-        } else {
-            comparison::paired(&ours, &theirs)
-        }
+        unit.comparing(comparison::paired)(&self.values(unit), &other.values(unit))
     }
 
     /// How many times this figure is that of another point, which another machine gave, or another
     /// run: there are no rounds that belong together.
     pub fn compared_apart(&self, other: &Self, unit: Unit) -> Option<Comparison> {
-        let (ours, theirs) = (self.values(unit), other.values(unit));
-        if unit.counts_instructions() {
-            comparison::exact(&ours, &theirs)
-        } else {
-            comparison::apart(&ours, &theirs)
-        }
+        unit.comparing(comparison::apart)(&self.values(unit), &other.values(unit))
     }
 
     /// The median of context switches of a transfer; None where none were counted.
