@@ -132,8 +132,7 @@ const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulat
      same in every run, and tell how much work each way makes; where one end waits, time passes \
      without instructions. What a count can’t show: caches and memory (a miss counts nothing), \
      units that work side by side, how long an instruction takes. “Simulated time” is what that \
-     clock tells, waiting included. Copies by `rep movsb`, which \
-     this processor would count once a byte, are switched off.";
+     clock tells, waiting included.";
 
 fn counts_instructions(record: &Record) -> bool {
     let counted = |one: &Experiment| one.unit.counts_instructions();

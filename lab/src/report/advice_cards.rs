@@ -6,7 +6,7 @@ use crate::contender::Placement;
 use crate::report::advice::{Advice, Resource, Row, Verdict};
 use crate::report::experiments::anchor;
 use crate::report::plot::{bar, value};
-use crate::report::table::figure;
+use crate::report::table::{figure, interval};
 use coffer_measure::comparison::Comparison;
 
 /// The columns.
@@ -105,7 +105,8 @@ fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
         return html! { td.none { small { (why) } } };
     };
     let (cost, times) = (figure(best.cost.median), multiple(best.times));
-    let told = format!("{}: {times} the best, {cost} {}", best.contender, row.unit);
+    let (cost, name) = (cost + &interval(&best.cost), &best.contender);
+    let told = format!("{name}: {times} the best, {cost} {}", row.unit);
     let shown = (best.times / most.min(WIDEST)).clamp(0.004, 1.0);
     let drawn = html! {
         small.where { (heading(placement)) }

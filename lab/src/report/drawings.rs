@@ -9,9 +9,11 @@ use crate::report::table::{cost, figure, place};
 
 /// What was observed of a server, and is drawn below.
 type Count = (&'static str, fn(&Observed) -> f64);
+const COPIED: &str = "bytes copied between kernel and program for each one delivered";
+const CALLS: &str = "system calls of the server for a transfer";
 const COUNTS: [Count; 2] = [
-    ("copied between kernel and program", Observed::copied),
-    ("system calls of the server", Observed::calls_of_a_transfer),
+    (COPIED, Observed::copied),
+    (CALLS, Observed::calls_of_a_transfer),
 ];
 
 /// The places that have bars: few, or too far apart for lines. None where lines go over all places.
@@ -82,7 +84,7 @@ pub(super) fn drawings(
         });
         let last = places.last().copied().unwrap_or(0);
         let rows = best_first(at(&counted, last), true);
-        let title = format!("{}: {what}", place(experiment.axis, last));
+        let title = format!("{}: {what}; less is better", place(experiment.axis, last));
         drawings.extend(bars(&experiment.title, &title, &rows, &rows));
     }
     drawings

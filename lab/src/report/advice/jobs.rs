@@ -81,6 +81,9 @@ const FILES: [Evidence; 2] = [
     at(&["file/write", "file/read-warm"], 0),
 ];
 
+/// Whose CPU time it is, where clients are others.
+pub(super) const SERVER: &str = "the server";
+
 const PLAIN: Job = Job {
     name: "",
     about: "",
@@ -112,19 +115,19 @@ pub(super) const JOBS: [Job; 8] = [
         except: UNAUTHENTICATED,
         evidence: &[at(&["sendfile/request"], 15)],
         by_request: true,
-        cpu_of: "the server",
+        cpu_of: SERVER,
         ..PLAIN
     },
     Job {
         name: "Large streams",
-        about: "from a file to a connection, authenticated, 1 MB and more",
+        about: "from one long file to a connection, authenticated",
         except: UNAUTHENTICATED,
         evidence: &[
             at(&["sendfile/transfer"], 100_000_000),
             at(&["sendfile/transfer"], 10_000_000),
             at(&["sendfile/transfer"], 1_000_000),
         ],
-        cpu_of: "the server",
+        cpu_of: SERVER,
         latency: Some(at(&["sendfile/request"], 15)),
         ..PLAIN
     },
@@ -132,7 +135,7 @@ pub(super) const JOBS: [Job; 8] = [
         name: "Uploads",
         about: "plaintext that the server encrypts and keeps, a file in requests of 1 MB",
         evidence: &[at(&["server/upload/file"], 0)],
-        cpu_of: "the server",
+        cpu_of: SERVER,
         ..PLAIN
     },
     Job {

@@ -67,6 +67,8 @@ fn the_servers_cpu_decides_before_time_does() {
     assert_eq!(advice.decided_by, 0);
     assert!(advice.reasons[0].contains("9.00 times"), "{advice:?}");
     assert!(advice.reasons[1].contains("no difference"), "{advice:?}");
+    let text = advice.reasons.join(" ");
+    assert!(text.contains("Told by: sendfile/transfer.") && !text.contains("share the cores"));
     assert_eq!(advice.ran, ["TLS", "slow", "sealed"]);
     assert_eq!(advice.rows[0].best.len(), 3, "the floor stands beside them");
 }
@@ -102,6 +104,7 @@ fn time_decides_where_cpu_does_not() {
     let advice = of(&all, "Large streams");
     assert_eq!(advice.verdict, Verdict::Choose(Placement::User));
     assert_eq!(advice.decided_by, 1);
+    assert!(advice.reasons.join(" ").contains("share the cores here"));
     assert_eq!(
         of(&transfer(&rounds(0.72, 1.0)), "Large streams").verdict,
         Verdict::NoDifference
@@ -144,6 +147,24 @@ fn instructions_are_not_called_seconds() {
     let text = advice.reasons.join(" ");
     assert!(text.contains("instructions a byte"), "{text}");
     assert!(!text.contains("s/GB") && !text.contains("rounds"), "{text}");
+}
+
+/// A job may be judged by one size, and by what was measured in place of what it is about.
+#[test]
+fn an_advice_names_what_it_was_told_by() {
+    let x = 10_000_000;
+    let both = vec![
+        series("TLS", Placement::User, x, &rounds(0.7, 1.0)),
+        series("sealed", Placement::Client, x, &rounds(0.1, 1.0)),
+    ];
+    let mut transfer = experiment("sendfile/transfer", Unit::MegabytesPerSecond, both);
+    (transfer.title, transfer.axis) = ("From file to network".into(), Axis::FileBytes);
+    let all = advice(&record(vec![transfer]));
+    let text = of(&all, "Large streams").reasons.join(" ");
+    assert!(
+        text.contains("Told by: From file to network, 10 MB."),
+        "{text}"
+    );
 }
 
 /// On an image in a file everything is slower; that is not the cipher's fault. What is written and
