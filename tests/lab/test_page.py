@@ -1,5 +1,6 @@
 """The lab's page as people see it: in a browser, wide and on a phone, light and dark."""
 
+import re
 import struct
 import subprocess
 import zlib
@@ -159,6 +160,8 @@ def test_the_first_screen_tells_the_advice(pages, browser):
     assert word == bar, "a verdict has the hue of its placement"
     told = browser.run("document.querySelector('.matrix .v').getAttribute('aria-label')")
     assert "–" in told, "what it costs, and within which interval"
+    noise = browser.run("document.querySelector('header .warning:last-child').textContent")
+    assert re.search(r"[Oo]ther programs used .*% of .* its host took .*%", noise), noise
     order = browser.run("[...document.querySelectorAll('main > section')].map((one) => one.id)")
     wanted = ["advice", "file", "sendfile", "net", "server-upload", "server", "raw-aes-256-cbc"]
     assert order[: len(wanted)] == wanted, "ciphers last"

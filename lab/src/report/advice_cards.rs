@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::contender::Placement;
+use crate::record::published::CONFIDENCE_MIN;
 use crate::report::advice::{Advice, Resource, Row, Verdict};
 use crate::report::experiments::anchor;
 use crate::report::plot::{bar, value};
@@ -141,7 +142,12 @@ fn sentence(advice: &Advice) -> String {
             let in_c = if advice.in_c { IN_C } else { "" };
             format!("{}: {}.{in_c}", where_to(placement), choice(row, compared))
         }
-        (Verdict::NoDifference, ..) => "No difference: all within 5 %.".to_owned(),
+        (Verdict::NoDifference, ..) => {
+            "No difference between the best two: they are within 5 %.".to_owned()
+        }
+        (Verdict::CannotTell, _, Some(compared)) if is_sparse(compared) => {
+            "Can’t tell: too few rounds were made.".to_owned()
+        }
         (Verdict::CannotTell, ..) => "Can’t tell: the samples scatter too much.".to_owned(),
         (Verdict::OnlyOneRan(placement), ..) => {
             let why = if advice.absent.is_empty() {
@@ -153,6 +159,10 @@ fn sentence(advice: &Advice) -> String {
         }
         _ => "Not measured here.".to_owned(),
     }
+}
+
+fn is_sparse(compared: &Comparison) -> bool {
+    compared.ratio.confidence < CONFIDENCE_MIN
 }
 
 /// What decides between the best and the next.

@@ -2,6 +2,7 @@ use super::*;
 use crate::contender::Contender;
 use crate::host::kernel_crypto::Driver;
 use crate::record::{Axis, Counts, Point, Sample, Series, Unit};
+use crate::report::page;
 
 /// A contender that took so many CPU and wall seconds for a gigabyte, in each round.
 fn series(name: &str, placement: Placement, x: u64, rounds: &[(f64, f64)]) -> Series {
@@ -47,7 +48,7 @@ fn rounds(cpu: f64, wall: f64) -> Vec<(f64, f64)> {
 }
 
 /// Sent to one client on the same cores: what the client saves the server, it spends itself.
-fn transfer(rounds_of_client: &[(f64, f64)]) -> Vec<Advice> {
+fn transferred(rounds_of_client: &[(f64, f64)]) -> Record {
     let x = 100_000_000;
     let all = vec![
         series("none", Placement::None, x, &rounds(0.05, 0.5)),
@@ -56,7 +57,11 @@ fn transfer(rounds_of_client: &[(f64, f64)]) -> Vec<Advice> {
         series("sealed", Placement::Client, x, rounds_of_client),
     ];
     let unit = Unit::MegabytesPerSecond;
-    advice(&record(vec![experiment("sendfile/transfer", unit, all)]))
+    record(vec![experiment("sendfile/transfer", unit, all)])
+}
+
+fn transfer(rounds_of_client: &[(f64, f64)]) -> Vec<Advice> {
+    advice(&transferred(rounds_of_client))
 }
 
 #[test]
@@ -125,6 +130,9 @@ fn few_rounds_are_told() {
     let three = transfer(&rounds(0.08, 1.0)[..3]);
     let text = of(&three, "Large streams").reasons.join(" ");
     assert!(text.contains("75 % only"), "{text}");
+    // One sample scatters as little as it tells.
+    let one = page(&transferred(&rounds(0.08, 1.0)[..1]), &[]);
+    assert!(one.contains("too few rounds were made") && !one.contains("scatter too much"));
     let nine = transfer(&rounds(0.08, 1.0));
     assert!(
         !of(&nine, "Large streams")
@@ -147,6 +155,27 @@ fn instructions_are_not_called_seconds() {
     let text = advice.reasons.join(" ");
     assert!(text.contains("instructions a byte"), "{text}");
     assert!(!text.contains("s/GB") && !text.contains("rounds"), "{text}");
+}
+
+/// A third may be far from both.
+#[test]
+fn no_difference_is_said_of_the_best_two() {
+    let x = 100_000_000;
+    let all = vec![
+        series("TLS", Placement::User, x, &rounds(1.0, 1.0)),
+        series(
+            "kernel TLS, sendfile",
+            Placement::Kernel,
+            x,
+            &rounds(1.0, 1.0),
+        ),
+        series("sealed", Placement::Client, x, &rounds(3.0, 3.0)),
+    ];
+    let unit = Unit::MegabytesPerSecond;
+    let record = record(vec![experiment("sendfile/transfer", unit, all)]);
+    let found = advice(&record);
+    assert_eq!(of(&found, "Large streams").verdict, Verdict::NoDifference);
+    assert!(page(&record, &[]).contains("No difference between the best two"));
 }
 
 /// A job may be judged by one size, and by what was measured in place of what it is about.
@@ -247,7 +276,7 @@ fn what_is_relative_tells_its_amounts_and_a_slow_kernel_is_named() {
     }
     let sentence = "In user space: gocryptfs takes 8.00 times the CPU time without encryption, \
                     fscrypt 60.0 times. This kernel lists AES in C only.";
-    assert!(crate::report::page(&record, &[]).contains(sentence));
+    assert!(page(&record, &[]).contains(sentence));
     // WireGuard's cipher is another, and with a driver of the processor's nothing is to be said.
     assert!(!of(&found, "Link between two sites").in_c);
     let fast = driver("xts(aes)", "xts-aes-aesni", 401);
