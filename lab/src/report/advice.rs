@@ -26,6 +26,8 @@ pub struct Best {
     pub cost: Estimate,
     /// How many times the cheapest that encrypts, which is 1.
     pub times: f64,
+    /// Whether the samples tell that.
+    pub is_told: bool,
     /// What it takes with encryption and without, where the cost is how many times that is.
     amounts: Option<(f64, f64)>,
     /// What it costs in each round.
@@ -217,6 +219,7 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
             contender: name.clone(),
             cost,
             times: 1.0,
+            is_told: true,
             amounts,
             rounds,
         };
@@ -240,7 +243,9 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
         .enumerate()
         .filter(|(index, _)| *index != first);
     for (_, one) in rest {
-        one.times = against(one).map_or(f64::NAN, |found| found.ratio.median);
+        let found = against(one);
+        one.times = found.map_or(f64::NAN, |found| found.ratio.median);
+        one.is_told = found.is_some_and(|found| found.finding != Finding::CannotTell);
     }
     Some(Row {
         resource,

@@ -61,8 +61,8 @@ fn matrix(all: &[&Advice]) -> Markup {
         div.chart role="group" aria-label="Jobs by placements" tabindex="0" {
             table.matrix {
                 caption {
-                    "How many times the best: 1.0 × takes least of what decides. A job leads to "
-                    "its figures."
+                    "How many times the best: 1.0 × takes least of what decides; “?” where the "
+                    "samples don’t tell. A job leads to its figures."
                 }
                 thead {
                     tr {
@@ -107,12 +107,17 @@ fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
     };
     let (cost, times) = (figure(best.cost.median), multiple(best.times));
     let (cost, name) = (cost + &interval(&best.cost), &best.contender);
-    let told = format!("{name}: {times} the best, {cost} {}", row.unit);
+    let (doubt, doubted) = if best.is_told {
+        ("", "")
+    } else {
+        (" ?", ", which the samples don’t tell")
+    };
+    let told = format!("{name}: {times} the best{doubted}, {cost} {}", row.unit);
     let shown = (best.times / most.min(WIDEST)).clamp(0.004, 1.0);
     let drawn = html! {
         small.where { (heading(placement)) }
         (bar((0.0, shown), None))
-        b { (times) }
+        b { (times) (doubt) }
         small { (best.contender) }
     };
     html! { td { (value(placement.word(), &told, index, None, &drawn)) } }

@@ -123,6 +123,10 @@ fn what_scatters_is_not_called_the_same() {
         .into();
     let all = transfer(&wild);
     assert_eq!(of(&all, "Large streams").verdict, Verdict::CannotTell);
+    // Nor is any cell of the first screen, which gives a multiple for each.
+    let first_screen = |rounds: &[(f64, f64)]| page(&transferred(rounds), &[]);
+    assert!(first_screen(&wild).contains(" × ?</b>"));
+    assert!(!first_screen(&rounds(0.08, 1.0)).contains(" × ?"));
 }
 
 #[test]
