@@ -295,12 +295,17 @@ impl Point {
     /// Whether its CPU time was counted in ticks, and in too few of them to say more than that it
     /// is less than [`COARSE_SECONDS`].
     pub fn cpu_is_coarse(&self) -> bool {
+        self.cpu_ticks_are_within(COARSE_SECONDS)
+    }
+
+    /// Whether its CPU time was counted in ticks, and in fewer of them than these seconds have.
+    pub fn cpu_ticks_are_within(&self, seconds: f64) -> bool {
         let in_ticks = self.samples.iter().all(|sample| {
             let ticks = sample.cpu_seconds / TICK_SECONDS;
             (ticks - ticks.round()).abs() < TICK_TOLERANCE
         });
         let spent: Vec<f64> = self.samples.iter().map(|one| one.cpu_seconds).collect();
-        let least = COARSE_SECONDS - TICK_TOLERANCE * TICK_SECONDS;
+        let least = seconds - TICK_TOLERANCE * TICK_SECONDS;
         in_ticks && Estimate::of(&spent).is_some_and(|spent| spent.median < least)
     }
 

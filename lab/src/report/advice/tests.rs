@@ -56,8 +56,9 @@ fn transferred(rounds_of_client: &[(f64, f64)]) -> Record {
         series("slow", Placement::User, x, &rounds(2.0, 2.0)),
         series("sealed", Placement::Client, x, rounds_of_client),
     ];
-    let unit = Unit::MegabytesPerSecond;
-    record(vec![experiment("sendfile/transfer", unit, all)])
+    let mut sent = experiment("sendfile/transfer", Unit::MegabytesPerSecond, all);
+    sent.axis = Axis::FileBytes;
+    record(vec![sent])
 }
 
 fn transfer(rounds_of_client: &[(f64, f64)]) -> Vec<Advice> {
@@ -73,7 +74,11 @@ fn the_servers_cpu_decides_before_time_does() {
     assert!(advice.reasons[0].contains("9.00 times"), "{advice:?}");
     assert!(advice.reasons[1].contains("no difference"), "{advice:?}");
     let text = advice.reasons.join(" ");
-    assert!(text.contains("Told by: sendfile/transfer.") && !text.contains("share the cores"));
+    assert!(
+        text.contains("Told by: sendfile/transfer, 100 MB."),
+        "{text}"
+    );
+    assert!(!text.contains("share the cores"), "{text}");
     assert_eq!(advice.ran, ["TLS", "slow", "sealed"]);
     assert_eq!(advice.rows[0].best.len(), 3, "the floor stands beside them");
 }
@@ -180,24 +185,6 @@ fn no_difference_is_said_of_the_best_two() {
     let found = advice(&record);
     assert_eq!(of(&found, "Large streams").verdict, Verdict::NoDifference);
     assert!(page(&record, &[]).contains("No difference between the best two"));
-}
-
-/// A job may be judged by one size, and by what was measured in place of what it is about.
-#[test]
-fn an_advice_names_what_it_was_told_by() {
-    let x = 10_000_000;
-    let both = vec![
-        series("TLS", Placement::User, x, &rounds(0.7, 1.0)),
-        series("sealed", Placement::Client, x, &rounds(0.1, 1.0)),
-    ];
-    let mut transfer = experiment("sendfile/transfer", Unit::MegabytesPerSecond, both);
-    (transfer.title, transfer.axis) = ("From file to network".into(), Axis::FileBytes);
-    let all = advice(&record(vec![transfer]));
-    let text = of(&all, "Large streams").reasons.join(" ");
-    assert!(
-        text.contains("Told by: From file to network, 10 MB."),
-        "{text}"
-    );
 }
 
 /// On an image in a file everything is slower; that is not the cipher's fault. What is written and
@@ -365,6 +352,23 @@ fn a_few_ticks_decide_nothing() {
     let link = of(&all, "Link between two sites");
     assert_eq!(link.verdict, Verdict::Choose(Placement::User));
     assert_eq!(link.rows[0].resource, Resource::Time);
+}
+
+/// Of counted instructions there is one round, which does not scatter: a tick more is no finding.
+#[test]
+fn a_tick_of_counted_instructions_decides_nothing() {
+    let found = |cpu: [f64; 2]| {
+        let own = |name, placement, cpu: f64| series(name, placement, 0, &[(cpu - 1e-7, 1.0)]);
+        let all = vec![
+            own("TLS", Placement::User, cpu[0]),
+            own("IPsec", Placement::Kernel, cpu[1]),
+        ];
+        let unit = Unit::BytesPerThousandInstructions;
+        let all = advice(&record(vec![experiment("net/stream", unit, all)]));
+        of(&all, "Link between two sites").verdict
+    };
+    assert_eq!(found([0.09, 0.08]), Verdict::NoDifference);
+    assert_eq!(found([0.9, 0.8]), Verdict::Choose(Placement::Kernel));
 }
 
 /// One who ticked so little that its CPU time can't be told took less than the others: these must
