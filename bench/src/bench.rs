@@ -129,8 +129,8 @@ impl Bench {
                 Quantity::ServerCpuMicrosecondsPerRequest,
                 cpu_seconds * 1e6 / count,
             ),
-            (Quantity::P50Milliseconds, milliseconds(50.0)),
-            (Quantity::P99Milliseconds, milliseconds(99.0)),
+            (Quantity::P50Milliseconds, milliseconds(50)),
+            (Quantity::P99Milliseconds, milliseconds(99)),
             (
                 Quantity::ClientBusyPercent,
                 100.0 * outcome.client_cpu_seconds / seconds,

@@ -21,7 +21,7 @@ use coffer_measure::statistics::Estimate;
 
 pub use latency::Latency;
 pub use observed::{Observed, Tally, crossing};
-pub use unit::Unit;
+pub use unit::{Compare, Unit};
 
 /// The version of the JSON form.
 pub const FORMAT: u32 = 1;
@@ -260,23 +260,13 @@ impl Point {
 
     /// How many times this figure is that of another contender, which took turns with it.
     pub fn compared(&self, other: &Self, unit: Unit) -> Option<Comparison> {
-        let (ours, theirs) = (self.values(unit), other.values(unit));
-        if unit.counts_instructions() {
-            comparison::exact(&ours, &theirs)
-        } else {
-            comparison::paired(&ours, &theirs)
-        }
+        unit.comparing(comparison::paired)(&self.values(unit), &other.values(unit))
     }
 
     /// How many times this figure is that of another point, which another machine gave, or another
     /// run: there are no rounds that belong together.
     pub fn compared_apart(&self, other: &Self, unit: Unit) -> Option<Comparison> {
-        let (ours, theirs) = (self.values(unit), other.values(unit));
-        if unit.counts_instructions() {
-            comparison::exact(&ours, &theirs)
-        } else {
-            comparison::apart(&ours, &theirs)
-        }
+        unit.comparing(comparison::apart)(&self.values(unit), &other.values(unit))
     }
 
     /// The median of context switches of a transfer; None where none were counted.
@@ -305,12 +295,17 @@ impl Point {
     /// Whether its CPU time was counted in ticks, and in too few of them to say more than that it
     /// is less than [`COARSE_SECONDS`].
     pub fn cpu_is_coarse(&self) -> bool {
+        self.cpu_ticks_are_within(COARSE_SECONDS)
+    }
+
+    /// Whether its CPU time was counted in ticks, and in fewer of them than these seconds have.
+    pub fn cpu_ticks_are_within(&self, seconds: f64) -> bool {
         let in_ticks = self.samples.iter().all(|sample| {
             let ticks = sample.cpu_seconds / TICK_SECONDS;
             (ticks - ticks.round()).abs() < TICK_TOLERANCE
         });
         let spent: Vec<f64> = self.samples.iter().map(|one| one.cpu_seconds).collect();
-        let least = COARSE_SECONDS - TICK_TOLERANCE * TICK_SECONDS;
+        let least = seconds - TICK_TOLERANCE * TICK_SECONDS;
         in_ticks && Estimate::of(&spent).is_some_and(|spent| spent.median < least)
     }
 

@@ -132,8 +132,7 @@ const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulat
      same in every run, and tell how much work each way makes; where one end waits, time passes \
      without instructions. What a count can’t show: caches and memory (a miss counts nothing), \
      units that work side by side, how long an instruction takes. “Simulated time” is what that \
-     clock tells, waiting included. Copies by `rep movsb`, which \
-     this processor would count once a byte, are switched off.";
+     clock tells, waiting included.";
 
 fn counts_instructions(record: &Record) -> bool {
     let counted = |one: &Experiment| one.unit.counts_instructions();
@@ -147,8 +146,12 @@ fn noise(record: &Record) -> Markup {
         record.experiments.iter().filter(|one| wanted(one)).count()
     };
     let (disturbed, warned) = (count(is_disturbed), count(|one| !warnings(one).is_empty()));
-    let shares = record.experiments.iter().map(|one| one.noise.others_share);
-    let worst = shares.fold(0.0, f64::max) * 100.0;
+    let most = |share: fn(&Experiment) -> f64| {
+        let most = record.experiments.iter().map(share).fold(0.0, f64::max);
+        format!("{:.0} %", most * 100.0)
+    };
+    let others = most(|one| one.noise.others_share);
+    let stolen = most(|one| one.noise.stolen_share);
     html! {
         @if disturbed > 0 {
             details.warning {
@@ -156,8 +159,8 @@ fn noise(record: &Record) -> Markup {
                     strong { "The machine was not quiet: " }
                     (warned) " of " (all) " experiments carry a warning."
                 }
-                "Other programs used up to " (format!("{worst:.0} %")) " of the machine. Compare "
-                "nothing closely: run again on a quiet one."
+                "Other programs used up to " (others) " of the machine, and its host took up to "
+                (stolen) ". Compare nothing closely: run again on a quiet one."
             }
         } @else if warned > 0 {
             details.warning {
@@ -165,8 +168,8 @@ fn noise(record: &Record) -> Markup {
                     strong { "Some figures scatter: " }
                     (warned) " of " (all) " experiments have figures less sure than ±10 %."
                 }
-                "The machine was quiet: other programs used " (format!("{worst:.0} %")) " of it "
-                "at most. More rounds (--rounds) narrow what scatters by itself."
+                "The machine was quiet: other programs used " (others) " of it at most, and its "
+                "host took " (stolen) ". More rounds (--rounds) narrow what scatters by itself."
             }
         }
     }

@@ -252,7 +252,9 @@ mod tests {
             let sample = transfer(way, &files, &keys, &tls, 3).unwrap();
             assert_eq!(sample.bytes, 3_000_000);
             let sample = transfer(way, &small, &keys, &tls, 3).unwrap();
-            assert_eq!(sample.bytes, 3 * SMALL_BYTES);
+            assert_eq!((sample.bytes, sample.latency), (3 * SMALL_BYTES, None));
+            let each = transfer(way, &small, &keys, &tls, 50).unwrap().latency;
+            assert!(each.is_some_and(|took| took.half > 0.0), "{way:?}");
             let each_connects = !way.through_kernel_tls();
             let task = Task {
                 way,

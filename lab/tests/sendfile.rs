@@ -56,8 +56,8 @@ fn reading_and_writing_copies_each_byte_twice_and_sendfile_never() {
     assert!(near(sealed.copied(), 0.0), "{sealed:?}");
 
     for drawn in [
-        "10 MB: copied between kernel and program",
-        "10 MB: system calls of the server",
+        "10 MB: bytes copied between kernel and program for each one delivered; less is better",
+        "10 MB: system calls of the server for a transfer; less is better",
     ] {
         assert!(html.contains(drawn), "{drawn} is missing");
     }

@@ -96,11 +96,12 @@ pub fn ratios(ours: &[f64], peer: &[f64]) -> Vec<f64> {
 }
 
 /// The smallest value that at least `percent` of the values don't exceed (the nearest-rank
-/// method); 0 when there are none. Sorts `values`.
-pub fn percentile(values: &mut [u64], percent: f64) -> u64 {
+/// method); zero when there are none. Sorts `values`.
+pub fn percentile<T: Copy + Default + Ord>(values: &mut [T], percent: usize) -> T {
     values.sort_unstable();
-    let rank = (percent / 100.0 * values.len() as f64).ceil() as usize;
-    values.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+    let rank = (values.len() * percent).div_ceil(100);
+    let found = values.get(rank.saturating_sub(1));
+    found.copied().unwrap_or_default()
 }
 
 pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
@@ -161,16 +162,10 @@ mod tests {
     /// its true median, which a wrong formula would miss.
     #[test]
     fn intervals_hold_the_true_median_as_often_as_they_say() {
-        let mut state = 42_u64;
-        let mut uniform = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 11) as f64 / (1_u64 << 53) as f64
-        };
+        let mut random = fastrand::Rng::with_seed(42);
         let held = (0..1000).filter(|_| {
             // Exponential: skewed, with its median at ln 2.
-            let samples: Vec<f64> = (0..9).map(|_| -(1.0 - uniform()).ln()).collect();
+            let samples: Vec<f64> = (0..9).map(|_| -(1.0 - random.f64()).ln()).collect();
             let estimate = Estimate::of(&samples).unwrap();
             (estimate.low..=estimate.high).contains(&2.0_f64.ln())
         });
@@ -192,11 +187,10 @@ mod tests {
 
     #[test]
     fn percentiles_by_nearest_rank() {
-        let mut hundred: Vec<u64> = (1..=100).rev().collect();
-        assert_eq!(percentile(&mut hundred, 50.0), 50);
-        assert_eq!(percentile(&mut hundred, 99.0), 99);
-        assert_eq!(percentile(&mut hundred, 100.0), 100);
-        assert_eq!(percentile(&mut [7], 50.0), 7);
-        assert_eq!(percentile(&mut [], 50.0), 0);
+        let mut all: Vec<u64> = (1..=200).rev().collect();
+        let found = [0, 50, 95, 99, 100].map(|percent| percentile(&mut all, percent));
+        assert_eq!(found, [1, 100, 190, 198, 200]);
+        assert_eq!(percentile(&mut [7], 50), 7);
+        assert_eq!(percentile::<u64>(&mut [], 50), 0);
     }
 }

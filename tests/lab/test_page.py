@@ -1,5 +1,6 @@
 """The lab's page as people see it: in a browser, wide and on a phone, light and dark."""
 
+import re
 import struct
 import subprocess
 import zlib
@@ -157,6 +158,10 @@ def test_the_first_screen_tells_the_advice(pages, browser):
       return [word, getComputedStyle(bar).backgroundColor]; })()"""
     word, bar = browser.run(colour)
     assert word == bar, "a verdict has the hue of its placement"
+    told = browser.run("document.querySelector('.matrix .v').getAttribute('aria-label')")
+    assert "–" in told, "what it costs, and within which interval"
+    noise = browser.run("document.querySelector('header .warning:last-child').textContent")
+    assert re.search(r"[Oo]ther programs used .*% of .* its host took .*%", noise), noise
     order = browser.run("[...document.querySelectorAll('main > section')].map((one) => one.id)")
     wanted = ["advice", "file", "sendfile", "net", "server-upload", "server", "raw-aes-256-cbc"]
     assert order[: len(wanted)] == wanted, "ciphers last"
@@ -211,6 +216,46 @@ def test_lines_have_three_places_at_least(pages, browser):
         assert fewest >= 3, name
 
 
+def test_every_plot_says_what_its_axes_are(pages, browser):
+    units = """[...document.querySelectorAll("figure")].filter((one) => one.querySelector(".chart"))
+      .map((one) => one.querySelector("figcaption .axis")?.textContent ?? "none")"""
+    for name in ("example", "kernel-debian-6.1", "sendfile-debian-6.1"):
+        browser.open(pages[name].as_uri(), 1400, 900, "light")
+        told = browser.run(units)
+        assert told and all(unit.endswith((" more is better", " less is better")) for unit in told)
+        across = browser.run(
+            "[...document.querySelectorAll('.lines')]"
+            ".filter((one) => !one.querySelector('.across')?.textContent).length"
+        )
+        assert across == 0, name
+    # What was observed has units of its own.
+    counts = browser.run(
+        "[...document.querySelectorAll('#sendfile h4')].map((one) => one.textContent)"
+        ".filter((told) => told.includes(': '))"
+    )
+    assert [told.partition(": ")[2] for told in counts] == [
+        "bytes copied between kernel and program for each one delivered; less is better",
+        "system calls of the server for a transfer; less is better",
+    ]
+
+
+def test_both_directions_of_a_cipher_have_one_scale(pages, browser):
+    browser.open(pages["example"].as_uri(), 1400, 900, "light")
+    ticks = browser.run(
+        "[...document.querySelectorAll('#raw-aes-128-ctr .lines')].map((one) =>"
+        " [...one.querySelectorAll('.grid')].map((tick) => tick.textContent))"
+    )
+    assert len(ticks) == 2 and ticks[0] == ticks[1] and len(ticks[0]) >= 3, ticks
+
+
+def test_counted_figures_are_not_called_unsure(pages, browser):
+    browser.open(pages["kernel-debian-6.1"].as_uri(), 1400, 900, "light")
+    cells = browser.run(
+        "[...document.querySelectorAll('#file table td')].map((one) => one.textContent)"
+    )
+    assert "exact" in cells and "0 %" not in cells
+
+
 def test_kernels_are_one_waterfall(pages, browser):
     browser.open(pages["configs-debian-6.1"].as_uri(), 1400, 900, "light")
     ends = """[...document.querySelectorAll(".waterfall tbody tr")].map((row) =>
@@ -226,3 +271,7 @@ def test_kernels_are_one_waterfall(pages, browser):
             assert abs(high - level) < 0.03, "a step begins where the one before it ended"
             level = low
         assert abs(level - last) < 0.03, "and the last one ends where all of them do"
+    told = browser.run(
+        "[...document.querySelectorAll('.waterfall .v')].map((one) => one.ariaLabel)"
+    )
+    assert all(" instructions for each byte" in one for one in told), told

@@ -72,6 +72,31 @@ def test_figures_are_relative_to_the_machine_that_is_picked(site, tmp_path):
             assert wide <= width, f"{wide} px on {width}"
 
 
+def test_the_same_is_no_difference_where_it_can_be_told(tmp_path):
+    """What is counted is the same each time; time is told to be only where intervals are narrow."""
+    (tmp_path / "machines").mkdir()
+    records = {"a": "example", "b": "example", "c": "kernel-debian-6.1", "d": "kernel-debian-6.1"}
+    for name, record in records.items():
+        text = (RECORDS / f"{record}.json").read_text()
+        (tmp_path / f"machines/{name}.json").write_text(text)
+    command = [LAB, "site", tmp_path / "out", "--machines", tmp_path / "machines"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    told = """(() => { const picker = document.querySelector("#picker");
+      picker.elements.base.value = "%d";
+      picker.dispatchEvent(new Event("change", { bubbles: true }));
+      return [...document.querySelectorAll("td[data-median][data-machine='%d']")]
+        .map((one) => [one.querySelector("b").textContent, one.dataset.high / one.dataset.low,
+          one.querySelector("small").textContent]); })()"""
+    with Browser(tmp_path) as browser:
+        browser.open((tmp_path / "out/index.html").as_uri(), 1400, 900, "light")
+        timed = browser.run(told % (0, 1))
+        assert {mark for mark, _, _ in timed} == {"no difference", "can’t tell"}
+        for mark, width, small in timed:
+            assert (mark == "no difference") == (width <= 1.05), (mark, width)
+            assert "–" in small or width < 1.05, "each figure tells its interval"
+        assert {mark for mark, _, _ in browser.run(told % (2, 3))} == {"no difference"}
+
+
 def test_what_is_no_record_is_refused_by_name(tmp_path):
     (tmp_path / "strange.json").write_text('{"format": 1}')
     command = [LAB, "site", tmp_path / "out", "--machines", tmp_path]

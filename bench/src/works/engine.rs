@@ -102,7 +102,7 @@ fn alone(bench: &Bench, store: &Coffer, address: SocketAddr, round: usize) -> Re
     bench.prepare_disk(WRITTEN_BYTES)?;
     let mut connection = bench.client.connect(address, &store.endpoint().tls, 1)?;
     let mut outcome = bench.client.run(&mut connection, requests)?;
-    let p50_ns = statistics::percentile(&mut outcome.latencies_ns, 50.0);
+    let p50_ns = statistics::percentile(&mut outcome.latencies_ns, 50);
     Ok(Sample::from([
         (
             Quantity::PerSecond,

@@ -119,8 +119,8 @@ pub fn aeads() -> Vec<(Algorithm, CipherContender)> {
 fn quick_assist() -> Contender {
     let missing = Availability::cannot(
         "/proc/crypto lists no driver of QAT: there is no such card, or its module is not loaded",
-        "a processor or card with QuickAssist, and its qat_* module; its drivers are then measured \
-         through AF_ALG, as all others",
+        "a processor or card with QuickAssist, its qat_* module, and a kernel that leads AF_ALG to \
+         drivers of hardware, as newer ones do no more; then they are measured as all others",
     );
     Contender::new("QAT", Placement::Kernel, "Intel QuickAssist").available(missing)
 }

@@ -54,12 +54,20 @@ impl Machine {
         }
     }
 
+    /// How many cores it has, in words.
+    pub fn cores(&self) -> String {
+        match self.core_count {
+            1 => "1 core".to_owned(),
+            count => format!("{count} cores"),
+        }
+    }
+
     /// One line.
     pub fn line(&self) -> String {
         format!(
-            "{}, {} cores{}, Linux {}, {}",
+            "{}, {}{}, Linux {}, {}",
             self.processor,
-            self.core_count,
+            self.cores(),
             if self.virtual_machine {
                 " (virtual machine)"
             } else {
@@ -131,12 +139,41 @@ fn kibibytes(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::read_dir;
+    use std::path::Path;
+
     use super::*;
+    use crate::report::compare;
 
     #[test]
     fn who_built_the_kernel_is_not_told() {
         let told = without_builder("Linux version 6.1 (ann@home) (gcc (GCC) 12.2.0) #1 SMP a@b");
         assert_eq!(told, "Linux version 6.1 (gcc (GCC) 12.2.0) #1 SMP a@b");
+    }
+
+    /// The records that are here for others to read.
+    #[test]
+    fn committed_records_tell_no_builder() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lab");
+        let all = [folder.clone(), folder.join("machines")].map(|one| read_dir(one).unwrap());
+        let files = all.into_iter().flatten().map(|entry| entry.unwrap().path());
+        let records = files.filter(|file| file.extension().is_some_and(|ending| ending == "json"));
+        let machines: Vec<Machine> = records
+            .map(|file| compare::read(&file).unwrap().machine)
+            .collect();
+        assert!(machines.len() >= 5);
+        for machine in machines {
+            assert_eq!(without_builder(&machine.kernel_build), machine.kernel_build);
+        }
+    }
+
+    #[test]
+    fn cores_are_counted_in_words() {
+        let mut machine = Machine::look();
+        machine.core_count = 1;
+        assert!(machine.line().contains(", 1 core") && !machine.line().contains("1 cores"));
+        machine.core_count = 2;
+        assert_eq!(machine.cores(), "2 cores");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Interleaved rounds: A B C, A B C, … so that what the machine goes through falls on all alike.
+//! Interleaved rounds: A B C, C B A, … so that what the machine goes through falls on all alike.
 
 use std::time::Duration;
 

@@ -158,7 +158,7 @@ pub fn percent(share: Share) -> String {
         Share::Of(share) => format!("{:.1} %", without_sign(share * 100.0, 0.05)),
         Share::NoDifference => "no difference".to_owned(),
         Share::CannotTell => "can’t tell".to_owned(),
-        Share::OfNothing => "–".to_owned(),
+        Share::OfNothing => "none, the whole is no difference".to_owned(),
     }
 }
 
@@ -216,6 +216,7 @@ mod tests {
         assert_eq!(found.gain, None);
         let nothing = |step: &Step| step.share == Share::OfNothing;
         assert!(found.steps.iter().all(nothing));
+        assert!(percent(found.steps[0].share).starts_with("none, "));
         let hardly = ladder(&experiment("kernel/configs/user", &[5.0, 5.001])).unwrap();
         assert_eq!(hardly.gain, None, "a tick of the clock");
         assert_eq!(ladder(&experiment("raw/table-a-loop", &[5.0, 6.0])), None);

@@ -1,6 +1,10 @@
 //! What figures count.
 
+use coffer_measure::comparison::{self, Comparison};
 use serde::{Deserialize, Serialize};
+
+/// Compares the figures of two contenders.
+pub type Compare = fn(&[f64], &[f64]) -> Option<Comparison>;
 
 /// What a figure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +70,15 @@ impl Unit {
             self,
             Self::BytesPerThousandInstructions | Self::InstructionsPerRequest
         )
+    }
+
+    /// How its figures are compared: what is counted is the same each time.
+    pub fn comparing(self, measured: Compare) -> Compare {
+        if self.counts_instructions() {
+            comparison::exact
+        } else {
+            measured
+        }
     }
 
     /// Whether it is what others publish as MB/s.

@@ -8,8 +8,8 @@ use crate::contender::{Availability, Placement};
 use crate::host::kernel_crypto::aes_in_c;
 use crate::host::machine::Machine;
 use crate::record::{Experiment, Record};
-use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job};
-use crate::report::table::figure;
+use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job, SERVER};
+use crate::report::table::{figure, interval, place};
 use coffer_measure::comparison::{self, Comparison, Finding};
 use coffer_measure::statistics::{CONFIDENCE, Estimate};
 
@@ -26,6 +26,8 @@ pub struct Best {
     pub cost: Estimate,
     /// How many times the cheapest that encrypts, which is 1.
     pub times: f64,
+    /// Whether the samples tell that.
+    pub is_told: bool,
     /// What it takes with encryption and without, where the cost is how many times that is.
     amounts: Option<(f64, f64)>,
     /// What it costs in each round.
@@ -143,6 +145,9 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Mach
     let (verdict, decided_by) = verdict(&rows);
     let mut reasons: Vec<String> = rows.iter().map(reason).collect();
     reasons.extend(doubt(&rows, decided_by));
+    reasons.extend(shared(job, &rows, (verdict, decided_by)));
+    reasons.push(told_by(&found));
+    reasons.extend(latency.as_ref().map(told_by));
     let caution = rows.get(decided_by).and_then(|row| in_c(row, machine));
     reasons.extend(caution.map(|driver| {
         format!(
@@ -189,7 +194,8 @@ fn absent(one: &crate::contender::Contender) -> Option<Absent> {
 
 /// None, where nothing was measured of it, or too coarsely.
 fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Option<Row> {
-    let counted = experiments[0].unit.counts_instructions();
+    let unit = experiments[0].unit;
+    let counted = unit.counts_instructions();
     let mut best: Vec<Best> = Vec::new();
     for series in &experiments[0].series {
         let (name, placement) = (&series.contender.name, series.contender.placement);
@@ -213,6 +219,7 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
             contender: name.clone(),
             cost,
             times: 1.0,
+            is_told: true,
             amounts,
             rounds,
         };
@@ -227,13 +234,7 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
         .iter()
         .position(|one| one.placement != Placement::None)?;
     let base = best[first].rounds.clone();
-    let against = |one: &Best| {
-        if counted {
-            comparison::exact(&one.rounds, &base)
-        } else {
-            comparison::paired(&one.rounds, &base)
-        }
-    };
+    let against = |one: &Best| unit.comparing(comparison::paired)(&one.rounds, &base);
     let mut others = best.iter().skip(first + 1);
     let second = others.find(|one| one.placement != Placement::None);
     let compared = second.and_then(against);
@@ -242,7 +243,9 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
         .enumerate()
         .filter(|(index, _)| *index != first);
     for (_, one) in rest {
-        one.times = against(one).map_or(f64::NAN, |found| found.ratio.median);
+        let found = against(one);
+        one.times = found.map_or(f64::NAN, |found| found.ratio.median);
+        one.is_told = found.is_some_and(|found| found.finding != Finding::CannotTell);
     }
     Some(Row {
         resource,
@@ -300,14 +303,8 @@ fn verdict(rows: &[Row]) -> (Verdict, usize) {
 /// What a row says, in a sentence.
 fn reason(row: &Row) -> String {
     let told = |one: &Best| {
-        let cost = &one.cost;
-        let (low, high) = (figure(cost.low), figure(cost.high));
-        let range = if low == high {
-            String::new()
-        } else {
-            format!(" ({low}–{high})")
-        };
-        let (median, placement) = (figure(cost.median), one.placement.word());
+        let (median, range) = (figure(one.cost.median), interval(&one.cost));
+        let placement = one.placement.word();
         let amounts = one.amounts.map_or(String::new(), |(with, without)| {
             let (with, without) = (figure(with), figure(without));
             format!(", which is {with} beside {without} {}", row.amount)
@@ -326,21 +323,14 @@ fn reason(row: &Row) -> String {
 }
 
 fn times(compared: &Comparison, is_relative: bool) -> String {
-    let Estimate {
-        median, low, high, ..
-    } = compared.ratio;
-    let interval = if low == high {
-        String::new()
-    } else {
-        format!(" ({}–{})", figure(low), figure(high))
-    };
+    let (median, range) = (figure(compared.ratio.median), interval(&compared.ratio));
     match compared.finding {
         Finding::More | Finding::Less => {
             let what = ["the second takes", "the second’s is"][usize::from(is_relative)];
-            format!("{what} {} times as much{interval}", figure(median))
+            format!("{what} {median} times as much{range}")
         }
         Finding::Same => "no difference".to_owned(),
-        Finding::CannotTell => format!("can’t tell, {} times{interval}", figure(median)),
+        Finding::CannotTell => format!("can’t tell, {median} times{range}"),
     }
 }
 
@@ -350,6 +340,28 @@ fn in_c<'a>(row: &Row, machine: &'a Machine) -> Option<&'a str> {
     let kernel = row.at(Placement::Kernel)?;
     let driver = aes_in_c(&machine.drivers, &machine.instructions)?;
     (!kernel.contender.contains("WireGuard")).then_some(driver.driver.as_str())
+}
+
+/// What a client on the same cores spends is in the time that decides.
+fn shared(job: &Job, rows: &[Row], (verdict, decided_by): (Verdict, usize)) -> Option<String> {
+    let decides = rows.get(decided_by)?.resource;
+    let is_choice = matches!(verdict, Verdict::Choose(_));
+    (is_choice && job.cpu_of == SERVER && decides != Resource::Cpu).then(|| {
+        "Client and server share the cores here: this time is that of both, and tells less of a \
+         server by itself."
+            .to_owned()
+    })
+}
+
+/// Where the figures stand.
+fn told_by((evidence, experiments): &Found<'_>) -> String {
+    let titles: Vec<&str> = experiments.iter().map(|one| one.title.as_str()).collect();
+    let mut text = format!("Told by: {}", titles.join(" · "));
+    let at = place(experiments[0].axis, evidence.x);
+    if !at.is_empty() {
+        text += &format!(", {at}");
+    }
+    text + "."
 }
 
 /// Where too few rounds were made for the intervals to hold what they should.

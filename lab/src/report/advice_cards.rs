@@ -3,10 +3,11 @@
 use maud::{Markup, html};
 
 use crate::contender::Placement;
+use crate::record::published::CONFIDENCE_MIN;
 use crate::report::advice::{Advice, Resource, Row, Verdict};
 use crate::report::experiments::anchor;
 use crate::report::plot::{bar, value};
-use crate::report::table::figure;
+use crate::report::table::{figure, interval};
 use coffer_measure::comparison::Comparison;
 
 /// The columns.
@@ -60,8 +61,8 @@ fn matrix(all: &[&Advice]) -> Markup {
         div.chart role="group" aria-label="Jobs by placements" tabindex="0" {
             table.matrix {
                 caption {
-                    "How many times the best: 1.0 × takes least of what decides. A job leads to "
-                    "its figures."
+                    "How many times the best: 1.0 × takes least of what decides; “?” where the "
+                    "samples don’t tell. A job leads to its figures."
                 }
                 thead {
                     tr {
@@ -105,12 +106,18 @@ fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
         return html! { td.none { small { (why) } } };
     };
     let (cost, times) = (figure(best.cost.median), multiple(best.times));
-    let told = format!("{}: {times} the best, {cost} {}", best.contender, row.unit);
+    let (cost, name) = (cost + &interval(&best.cost), &best.contender);
+    let (doubt, doubted) = if best.is_told {
+        ("", "")
+    } else {
+        (" ?", ", which the samples don’t tell")
+    };
+    let told = format!("{name}: {times} the best{doubted}, {cost} {}", row.unit);
     let shown = (best.times / most.min(WIDEST)).clamp(0.004, 1.0);
     let drawn = html! {
         small.where { (heading(placement)) }
         (bar((0.0, shown), None))
-        b { (times) }
+        b { (times) (doubt) }
         small { (best.contender) }
     };
     html! { td { (value(placement.word(), &told, index, None, &drawn)) } }
@@ -140,7 +147,12 @@ fn sentence(advice: &Advice) -> String {
             let in_c = if advice.in_c { IN_C } else { "" };
             format!("{}: {}.{in_c}", where_to(placement), choice(row, compared))
         }
-        (Verdict::NoDifference, ..) => "No difference: all within 5 %.".to_owned(),
+        (Verdict::NoDifference, ..) => {
+            "No difference between the best two: they are within 5 %.".to_owned()
+        }
+        (Verdict::CannotTell, _, Some(compared)) if is_sparse(compared) => {
+            "Can’t tell: too few rounds were made.".to_owned()
+        }
         (Verdict::CannotTell, ..) => "Can’t tell: the samples scatter too much.".to_owned(),
         (Verdict::OnlyOneRan(placement), ..) => {
             let why = if advice.absent.is_empty() {
@@ -152,6 +164,10 @@ fn sentence(advice: &Advice) -> String {
         }
         _ => "Not measured here.".to_owned(),
     }
+}
+
+fn is_sparse(compared: &Comparison) -> bool {
+    compared.ratio.confidence < CONFIDENCE_MIN
 }
 
 /// What decides between the best and the next.

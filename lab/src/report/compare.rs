@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::{Doing, LabError, Result};
 use crate::record::check::{fault, steers};
 use crate::record::{Experiment, FORMAT, Record, Series};
-use crate::report::table::{figure, place};
+use crate::report::table::{figure, interval, place};
 use coffer_measure::comparison::{Comparison, Finding};
 use serde_json::Value;
 
@@ -116,12 +116,7 @@ fn told(compared: &Comparison) -> String {
         Finding::Same => "no difference".to_owned(),
         Finding::CannotTell => "can't tell".to_owned(),
         Finding::More | Finding::Less => {
-            let interval = if times.low < times.high {
-                format!(" ({}–{})", figure(times.low), figure(times.high))
-            } else {
-                String::new()
-            };
-            format!("A is {} times B{interval}", figure(times.median))
+            format!("A is {} times B{}", figure(times.median), interval(&times))
         }
     }
 }

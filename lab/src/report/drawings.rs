@@ -8,10 +8,11 @@ use crate::report::plot::{Mark, bars, lines, shade};
 use crate::report::table::{cost, figure, place};
 
 /// What was observed of a server, and is drawn below.
-type Count = (&'static str, fn(&Observed) -> f64);
-const COUNTS: [Count; 2] = [
-    ("copied between kernel and program", Observed::copied),
-    ("system calls of the server", Observed::calls_of_a_transfer),
+const COPIED: &str = "bytes copied between kernel and program for each one delivered";
+const CALLS: &str = "system calls of the server for a transfer";
+const COUNTS: [(&str, fn(&Observed) -> f64); 2] = [
+    (COPIED, Observed::copied),
+    (CALLS, Observed::calls_of_a_transfer),
 ];
 
 /// The places that have bars: few, or too far apart for lines. None where lines go over all places.
@@ -49,13 +50,11 @@ pub(super) fn drawings(
     let direction = |one: &Experiment| (one.id.replace("decrypt", "encrypt"), one.unit);
     let kin = all.iter().copied();
     let kin = kin.filter(|one| direction(one) == direction(experiment));
-    let family = kin.flat_map(|one| [measured(one), others(one)].concat());
-    let family: Vec<Mark> = family.collect();
+    let family = Vec::from_iter(kin.flat_map(|one| [measured(one), others(one)].concat()));
     let (own, mut others) = (measured(experiment), others(experiment));
     let Some(places) = bars_at(experiment) else {
         others.sort_by_key(|mark| mark.x);
-        let drawing = lines(experiment, &own, &others, &family);
-        return drawing.into_iter().collect();
+        return Vec::from_iter(lines(experiment, &own, &others, &family));
     };
     let at = |marks: &[Mark], x: u64| -> Vec<Mark> {
         marks.iter().filter(|mark| mark.x == x).cloned().collect()
@@ -82,7 +81,7 @@ pub(super) fn drawings(
         });
         let last = places.last().copied().unwrap_or(0);
         let rows = best_first(at(&counted, last), true);
-        let title = format!("{}: {what}", place(experiment.axis, last));
+        let title = format!("{}: {what}; less is better", place(experiment.axis, last));
         drawings.extend(bars(&experiment.title, &title, &rows, &rows));
     }
     drawings

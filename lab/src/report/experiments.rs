@@ -6,7 +6,7 @@ use crate::contender::{Availability, Contender};
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 use crate::report::beside;
-use crate::report::drawings::{bars_at, comparable, drawings};
+use crate::report::drawings::{comparable, drawings};
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
 use crate::report::table::{cost, counterparts, figure, place, warnings};
@@ -94,7 +94,7 @@ fn one(experiment: &Experiment, all: &[&Experiment], published: &[Published]) ->
         figure.wide[parts.len() > 1] {
             figcaption {
                 h3 { (experiment.title) }
-                @if bars_at(experiment).is_some() { p.axis { (unit(experiment)) } }
+                p.axis { (unit(experiment)) }
             }
             @if parts.is_empty() { p.empty { "Not measured here: no contender could run this." } }
             div.parts {
@@ -188,8 +188,13 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                 th scope="row" { (series.contender.name) }
                 @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
                 td { (figure(found.median)) }
-                td { (figure(found.low)) "–" (figure(found.high)) }
-                td { (format!("{:.0} %", found.confidence * 100.0)) }
+                @if experiment.unit.counts_instructions() && found.low == found.high {
+                    td { "exact" }
+                    td { "–" }
+                } @else {
+                    td { (figure(found.low)) "–" (figure(found.high)) }
+                    td { (format!("{:.0} %", found.confidence * 100.0)) }
+                }
                 td { (cost) }
                 @if experiment.axis == Axis::Clients {
                     td { (figure(found.median / point.x as f64)) }

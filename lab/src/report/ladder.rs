@@ -59,12 +59,13 @@ pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<
 
 /// What the first kernel costs, what each step saves, and what the last one costs: a bar each.
 fn column(experiment: &Experiment, ladder: &Ladder) -> Vec<Markup> {
+    let unit = shares::unit(experiment.unit);
     let whole = |cost: f64| ((0.0, cost), figure(cost), format!(": {}", figure(cost)));
     let step = |step: &Step| {
         let (after, before) = (step.cost, step.cost + step.saved);
         let (saved, share) = (shares::saved(step), shares::percent(step.share));
         let (name, cost) = (&step.name, figure(after));
-        let told = format!(", {name}: {cost} after it, {saved} saved, {share} of the whole");
+        let told = format!(", {name}: {saved} saved; its share: {share}; then {cost}");
         let ends = (after.min(before), after.max(before));
         (ends, format!("saves {saved}"), told)
     };
@@ -76,7 +77,7 @@ fn column(experiment: &Experiment, ladder: &Ladder) -> Vec<Markup> {
     let cells = cells.chain(once(whole(last))).enumerate();
     let drawn = cells.map(|(row, ((from, to), shown, told))| {
         let drawn = html! { (bar((from / most, to / most), None)) b { (shown) } };
-        let told = format!("{}{told}", experiment.title);
+        let told = format!("{}{told} {unit}", experiment.title);
         value(&shade(&experiment.series, 0), &told, row, None, &drawn)
     });
     drawn.collect()

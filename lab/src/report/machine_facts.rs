@@ -18,10 +18,7 @@ pub(super) fn section(record: &Record) -> Markup {
     let facts = [
         (
             "Processor",
-            format!(
-                "{}, {} cores, {kind}",
-                machine.processor, machine.core_count
-            ),
+            format!("{}, {}, {kind}", machine.processor, machine.cores()),
         ),
         ("Instructions", machine.instructions.join(" ")),
         ("Memory", memory),

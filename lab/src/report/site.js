@@ -16,11 +16,14 @@
       if (!other || other === cell) continue;
       const mark = document.createElement("b");
       const own = cell.dataset, theirs = other.dataset;
+      // What both intervals allow; that is wider than an interval of the ratio itself.
+      const [least, most] = [own.low / theirs.high, own.high / theirs.low];
+      const within = 1 + Number(picker.dataset.within);
       if (own.kind !== theirs.kind) mark.textContent = "no comparison";
       else if ("few" in own || "few" in theirs) mark.textContent = "can’t tell";
-      else if (Number(own.low) <= Number(theirs.high) && Number(theirs.low) <= Number(own.high)) {
-        mark.textContent = "can’t tell";
-      } else {
+      else if (least >= 1 / within && most <= within) mark.textContent = "no difference";
+      else if (least <= 1 && most >= 1) mark.textContent = "can’t tell";
+      else {
         const ratio = own.median / theirs.median;
         mark.textContent = `${ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(0)} ×`;
         cell.classList.add((ratio > 1) === !("less" in own) ? "better" : "worse");

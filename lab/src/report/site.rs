@@ -11,8 +11,9 @@ use crate::record::published::{CONFIDENCE_MIN, published};
 use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::experiments::groups;
-use crate::report::table::{figure, place};
+use crate::report::table::{figure, interval, place};
 use crate::report::{STYLE, commit, compare, day, page};
+use coffer_measure::comparison::EQUIVALENT_WITHIN;
 
 const SITE_SCRIPT: &str = include_str!("site.js");
 const SITE_STYLE: &str = include_str!("site.css");
@@ -145,7 +146,7 @@ fn index(machines: &[Machine]) -> String {
 /// Which machines are shown, and which one the others are held against.
 fn picker(machines: &[Machine]) -> Markup {
     html! {
-        form #picker {
+        form #picker data-within=(EQUIVALENT_WITHIN) {
             label {
                 "Figures relative to "
                 select name="base" {
@@ -161,7 +162,10 @@ fn picker(machines: &[Machine]) -> Markup {
                     label {
                         input type="checkbox" name="shown" value=(index) checked;
                         " " (one.name)
-                        small { " " (one.record.machine.line()) ", " (day(&one.record.date)) }
+                        small {
+                            " " (one.record.machine.line()) ", " (day(&one.record.date)) ", by "
+                            (commit(&one.record.commit))
+                        }
                     }
                 }
             }
@@ -216,7 +220,7 @@ fn verdict(advice: &Advice, machine: usize) -> Markup {
     html! {
         td.verdict-cell.(class) data-machine=(machine) {
             b { (word) }
-            @if let Some(times) = times { small { " next × " (figure(times.ratio.median)) } }
+            @if let Some(times) = times { small { " the next takes " (figure(times.ratio.median)) " ×" } }
             @if only { small { " only this ran" } }
         }
     }
@@ -325,7 +329,8 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
                         td data-machine=(index) data-kind=(kind) data-median=(found.median)
                             data-low=(found.low) data-high=(found.high)
                             data-less[one.unit.less_is_better()] data-few[few] {
-                            (figure(found.median)) " " small { (one.unit.short()) }
+                            (figure(found.median)) " "
+                            small { (one.unit.short()) (interval(&found)) }
                         }
                     }
                     None => td data-machine=(index) { "–" },
@@ -375,6 +380,7 @@ mod tests {
         assert!(page.contains("data-median=\"200\"") && page.contains("data-median=\"50\""));
         assert!(page.contains("href=\"slow.html\"") && to.join("slow.html").is_file());
         assert!(page.contains("&lt;one&gt;") && !page.contains("<one>"));
+        assert!(page.contains("data-within=\"0.05\"") && page.contains(", by "));
 
         fs::write(from.join("broken.json"), "{}").unwrap();
         let error = read(&from).err().unwrap().to_string();

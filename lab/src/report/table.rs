@@ -14,7 +14,7 @@ use crate::record::shares::{self, Share};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 
 pub use counterparts::told as counterparts;
-pub use figures::{cost, figure, place};
+pub use figures::{cost, figure, interval, place};
 pub use warnings::{is_disturbed, warnings};
 
 /// Prints to standard output. Who reads it may stop before its end, as `head` does.
@@ -107,7 +107,7 @@ fn steps(experiment: &Experiment, published: &[&Published]) -> Option<String> {
         let saved = shares::saved(step);
         text += &match step.share {
             Share::NoDifference | Share::CannotTell => format!("  {}: {share}\n", step.name),
-            _ => format!("  {}: {saved} {unit} saved, {share}\n", step.name),
+            _ => format!("  {}: {saved} {unit} saved, share: {share}\n", step.name),
         };
     }
     Some(text)

@@ -47,7 +47,7 @@ pub(super) fn measure(
         while start.elapsed() < duration {
             let asked = Instant::now();
             work.once(client.as_mut(), bytes, place)?;
-            answers.push(asked.elapsed().as_secs_f64());
+            answers.push(asked.elapsed());
         }
         Ok(answers)
     });

@@ -2,6 +2,7 @@ use super::*;
 use crate::contender::Contender;
 use crate::host::kernel_crypto::Driver;
 use crate::record::{Axis, Counts, Point, Sample, Series, Unit};
+use crate::report::page;
 
 /// A contender that took so many CPU and wall seconds for a gigabyte, in each round.
 fn series(name: &str, placement: Placement, x: u64, rounds: &[(f64, f64)]) -> Series {
@@ -47,7 +48,7 @@ fn rounds(cpu: f64, wall: f64) -> Vec<(f64, f64)> {
 }
 
 /// Sent to one client on the same cores: what the client saves the server, it spends itself.
-fn transfer(rounds_of_client: &[(f64, f64)]) -> Vec<Advice> {
+fn transferred(rounds_of_client: &[(f64, f64)]) -> Record {
     let x = 100_000_000;
     let all = vec![
         series("none", Placement::None, x, &rounds(0.05, 0.5)),
@@ -55,8 +56,13 @@ fn transfer(rounds_of_client: &[(f64, f64)]) -> Vec<Advice> {
         series("slow", Placement::User, x, &rounds(2.0, 2.0)),
         series("sealed", Placement::Client, x, rounds_of_client),
     ];
-    let unit = Unit::MegabytesPerSecond;
-    advice(&record(vec![experiment("sendfile/transfer", unit, all)]))
+    let mut sent = experiment("sendfile/transfer", Unit::MegabytesPerSecond, all);
+    sent.axis = Axis::FileBytes;
+    record(vec![sent])
+}
+
+fn transfer(rounds_of_client: &[(f64, f64)]) -> Vec<Advice> {
+    advice(&transferred(rounds_of_client))
 }
 
 #[test]
@@ -67,6 +73,12 @@ fn the_servers_cpu_decides_before_time_does() {
     assert_eq!(advice.decided_by, 0);
     assert!(advice.reasons[0].contains("9.00 times"), "{advice:?}");
     assert!(advice.reasons[1].contains("no difference"), "{advice:?}");
+    let text = advice.reasons.join(" ");
+    assert!(
+        text.contains("Told by: sendfile/transfer, 100 MB."),
+        "{text}"
+    );
+    assert!(!text.contains("share the cores"), "{text}");
     assert_eq!(advice.ran, ["TLS", "slow", "sealed"]);
     assert_eq!(advice.rows[0].best.len(), 3, "the floor stands beside them");
 }
@@ -102,6 +114,7 @@ fn time_decides_where_cpu_does_not() {
     let advice = of(&all, "Large streams");
     assert_eq!(advice.verdict, Verdict::Choose(Placement::User));
     assert_eq!(advice.decided_by, 1);
+    assert!(advice.reasons.join(" ").contains("share the cores here"));
     assert_eq!(
         of(&transfer(&rounds(0.72, 1.0)), "Large streams").verdict,
         Verdict::NoDifference
@@ -115,6 +128,10 @@ fn what_scatters_is_not_called_the_same() {
         .into();
     let all = transfer(&wild);
     assert_eq!(of(&all, "Large streams").verdict, Verdict::CannotTell);
+    // Nor is any cell of the first screen, which gives a multiple for each.
+    let first_screen = |rounds: &[(f64, f64)]| page(&transferred(rounds), &[]);
+    assert!(first_screen(&wild).contains(" × ?</b>"));
+    assert!(!first_screen(&rounds(0.08, 1.0)).contains(" × ?"));
 }
 
 #[test]
@@ -122,6 +139,9 @@ fn few_rounds_are_told() {
     let three = transfer(&rounds(0.08, 1.0)[..3]);
     let text = of(&three, "Large streams").reasons.join(" ");
     assert!(text.contains("75 % only"), "{text}");
+    // One sample scatters as little as it tells.
+    let one = page(&transferred(&rounds(0.08, 1.0)[..1]), &[]);
+    assert!(one.contains("too few rounds were made") && !one.contains("scatter too much"));
     let nine = transfer(&rounds(0.08, 1.0));
     assert!(
         !of(&nine, "Large streams")
@@ -144,6 +164,27 @@ fn instructions_are_not_called_seconds() {
     let text = advice.reasons.join(" ");
     assert!(text.contains("instructions a byte"), "{text}");
     assert!(!text.contains("s/GB") && !text.contains("rounds"), "{text}");
+}
+
+/// A third may be far from both.
+#[test]
+fn no_difference_is_said_of_the_best_two() {
+    let x = 100_000_000;
+    let all = vec![
+        series("TLS", Placement::User, x, &rounds(1.0, 1.0)),
+        series(
+            "kernel TLS, sendfile",
+            Placement::Kernel,
+            x,
+            &rounds(1.0, 1.0),
+        ),
+        series("sealed", Placement::Client, x, &rounds(3.0, 3.0)),
+    ];
+    let unit = Unit::MegabytesPerSecond;
+    let record = record(vec![experiment("sendfile/transfer", unit, all)]);
+    let found = advice(&record);
+    assert_eq!(of(&found, "Large streams").verdict, Verdict::NoDifference);
+    assert!(page(&record, &[]).contains("No difference between the best two"));
 }
 
 /// On an image in a file everything is slower; that is not the cipher's fault. What is written and
@@ -226,7 +267,7 @@ fn what_is_relative_tells_its_amounts_and_a_slow_kernel_is_named() {
     }
     let sentence = "In user space: gocryptfs takes 8.00 times the CPU time without encryption, \
                     fscrypt 60.0 times. This kernel lists AES in C only.";
-    assert!(crate::report::page(&record, &[]).contains(sentence));
+    assert!(page(&record, &[]).contains(sentence));
     // WireGuard's cipher is another, and with a driver of the processor's nothing is to be said.
     assert!(!of(&found, "Link between two sites").in_c);
     let fast = driver("xts(aes)", "xts-aes-aesni", 401);
@@ -311,6 +352,23 @@ fn a_few_ticks_decide_nothing() {
     let link = of(&all, "Link between two sites");
     assert_eq!(link.verdict, Verdict::Choose(Placement::User));
     assert_eq!(link.rows[0].resource, Resource::Time);
+}
+
+/// Of counted instructions there is one round, which does not scatter: a tick more is no finding.
+#[test]
+fn a_tick_of_counted_instructions_decides_nothing() {
+    let found = |cpu: [f64; 2]| {
+        let own = |name, placement, cpu: f64| series(name, placement, 0, &[(cpu - 1e-7, 1.0)]);
+        let all = vec![
+            own("TLS", Placement::User, cpu[0]),
+            own("IPsec", Placement::Kernel, cpu[1]),
+        ];
+        let unit = Unit::BytesPerThousandInstructions;
+        let all = advice(&record(vec![experiment("net/stream", unit, all)]));
+        of(&all, "Link between two sites").verdict
+    };
+    assert_eq!(found([0.09, 0.08]), Verdict::NoDifference);
+    assert_eq!(found([0.9, 0.8]), Verdict::Choose(Placement::Kernel));
 }
 
 /// One who ticked so little that its CPU time can't be told took less than the others: these must

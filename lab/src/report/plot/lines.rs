@@ -64,7 +64,6 @@ pub fn lines(
     let groups = drawn.iter().copied();
     let groups = groups.chain(others.chunk_by(|a, b| a.x == b.x));
     Some(html! {
-        p.axis { (experiment.unit.name()) }
         div.chart.lines role="group" aria-label=(experiment.title) tabindex="0" {
             div.frame style=(format!("height:{}px", frame.height)) {
                 @for tick in frame.y.ticks() {

@@ -44,6 +44,16 @@ pub fn figure(value: f64) -> String {
     }
 }
 
+/// The interval of a figure, as it stands behind it; nothing where it is no wider than is told.
+pub fn interval(of: &Estimate) -> String {
+    let (low, high) = (figure(of.low), figure(of.high));
+    if low == high {
+        String::new()
+    } else {
+        format!(" ({low}–{high})")
+    }
+}
+
 fn thousands(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
