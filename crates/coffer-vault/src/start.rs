@@ -25,6 +25,7 @@ use crate::erase::complete_interrupted;
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
 use crate::freshness::Freshness;
+use crate::gateways::Followers;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::quotas::QuotaOf;
 use crate::system::{LockTime, System};
@@ -145,6 +146,7 @@ impl Inner {
             copies,
             gate,
             standby: options.standby.clone(),
+            followers: Followers::new(options.engine.is_some()),
             started: Instant::now(),
             changing_buckets: tokio::sync::Mutex::default(),
             expiries_changed: Arc::default(),
