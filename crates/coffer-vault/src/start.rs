@@ -26,6 +26,7 @@ use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
 use crate::freshness::Freshness;
 use crate::gateways::Followers;
+use crate::limits::READS_LAST;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::quotas::QuotaOf;
 use crate::system::{LockTime, System};
@@ -224,7 +225,12 @@ fn put_in_order(
         let _ = std::fs::remove_dir_all(folder.standby());
         forget(folder.path())?;
     }
-    complete_interrupted(system, keystore, copies, &audit)?;
+    let has_erased = complete_interrupted(system, keystore, copies, &audit)?;
+    if has_erased && options.engine.is_some() {
+        // Before anyone is told of it: what the gateway that served before has let others answer
+        // by what was erased is over then.
+        std::thread::sleep(READS_LAST);
+    }
     Ok((freshness, audit))
 }
 

@@ -318,6 +318,7 @@ impl Vault {
 
     /// Completes an erase whose keys are gone from the keystore since an earlier attempt.
     async fn finish_late(&self, draft: EraseDraft) -> Result<Receipt> {
+        self.inner.followers.take_away();
         let keystore = &self.inner.keystore;
         let settle = {
             let inner = self.inner.clone();

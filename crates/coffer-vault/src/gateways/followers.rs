@@ -49,16 +49,27 @@ struct Known {
 /// An act of administration that is under way.
 pub(crate) struct Acting<'a> {
     followers: &'a Followers,
+    /// How often something had been taken away when it began.
     taken_away: u64,
+    is_recalled: bool,
 }
 
 impl Drop for Acting<'_> {
     fn drop(&mut self) {
+        // Taken away it is, or may be, though it is not acknowledged: none is waited for, and none
+        // goes on with what was before.
+        if self.has_taken_away() && !self.is_recalled {
+            self.followers.begin_recall();
+        }
         self.followers.acting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Acting<'_> {
+    fn has_taken_away(&self) -> bool {
+        self.followers.taken_away.load(Ordering::SeqCst) != self.taken_away
+    }
+
     /// It failed. Where it is not certain what is so, states of before are not to be answered by,
     /// until another gateway serves.
     pub(crate) fn failed(&self, error: &VaultError) {
@@ -70,13 +81,15 @@ impl Acting<'_> {
         );
         if is_uncertain {
             self.followers.acting.fetch_add(1, Ordering::SeqCst);
+            self.followers.take_away();
         }
     }
 
     /// Before it is acknowledged that something was taken away, and after the log has it: waits
     /// until no gateway answers by what was before.
-    pub(crate) async fn recall(&self) {
-        if self.followers.taken_away.load(Ordering::SeqCst) != self.taken_away {
+    pub(crate) async fn recall(mut self) {
+        if self.has_taken_away() {
+            self.is_recalled = true;
             self.followers.recall().await;
         }
     }
@@ -104,6 +117,7 @@ impl Followers {
         Acting {
             followers: self,
             taken_away: self.taken_away.load(Ordering::SeqCst),
+            is_recalled: false,
         }
     }
 
@@ -154,16 +168,19 @@ impl Followers {
         Some((recall, lasts))
     }
 
+    /// Has all who may answer reads begin anew. The number of the recall.
+    fn begin_recall(&self) -> u64 {
+        let mut table = self.table.lock();
+        table.recall += 1;
+        table.recall
+    }
+
     /// Has all who may answer reads begin anew, and waits until they have, or may no more.
     async fn recall(&self) {
         let Some(term) = &self.term else {
             return;
         };
-        let number = {
-            let mut table = self.table.lock();
-            table.recall += 1;
-            table.recall
-        };
+        let number = self.begin_recall();
         loop {
             // Before it is looked, so that no change in between is missed.
             let changed = self.changed.notified();
@@ -273,12 +290,31 @@ mod tests {
     }
 
     #[test]
+    fn what_was_taken_away_is_recalled_though_it_is_not_acknowledged() {
+        let followers = serving();
+        let (recall, _) = followers.allow(&asks("a", None)).unwrap();
+        followers.allow(&asks("a", Some(recall.clone()))).unwrap();
+        drop(followers.begin_act());
+        let (same, lasts) = followers.allow(&asks("a", Some(recall.clone()))).unwrap();
+        assert!(same == recall && !lasts.is_zero(), "it took nothing away");
+        let act = followers.begin_act();
+        followers.take_away();
+        drop(act);
+        let (next, lasts) = followers.allow(&asks("a", Some(recall.clone()))).unwrap();
+        assert!(lasts.is_zero() && next.number == recall.number + 1);
+        assert!(followers.is_quiet());
+    }
+
+    #[test]
     fn nothing_is_answered_by_states_once_it_is_uncertain_what_is_so() {
         let followers = serving();
         followers.begin_act().failed(&VaultError::NoSuchSubject);
         assert!(followers.is_quiet());
+        let (recall, _) = followers.allow(&asks("a", None)).unwrap();
         followers.begin_act().failed(&VaultError::SystemInDoubt);
         assert!(!followers.is_quiet());
+        let (next, _) = followers.allow(&asks("a", None)).unwrap();
+        assert_eq!(next.number, recall.number + 1);
     }
 
     #[tokio::test]
