@@ -14,6 +14,7 @@ from harness.auditing import export
 from harness.clients import s3_client
 from harness.content import MIB, content
 from harness.engines import Gateway, answered, client, url_at
+from harness.policies import arn, put, statement
 from harness.raw import connect, metric, request_head, signed_headers
 
 BUCKET = "reads"
@@ -164,7 +165,7 @@ def test_nothing_comes_of_what_was_erased(tmp_path, first, second):
     key = first.credentials()
     run(first, "level", "create", "secret", "--rank", "2")
     run(first, "bucket", "create", "doomed", "--level", "secret")
-    who = make_subject(first, "ann", "default..secret")
+    who = make_subject(first, "ann", "secret")
     here, there = client(first, who), client(second, who)
     here.put_object(Bucket="doomed", Key="long", Body=content(LONG_BYTES, "long"))
     here.put_object(Bucket="doomed", Key="short", Body=b"secret")
@@ -243,6 +244,75 @@ def test_what_leaves_something_behind_is_the_owners(first, second):
     assert refusal(wrong.get_object, Bucket=BUCKET, Key="a") == "SignatureDoesNotMatch"
     assert refusal(there.get_object, Bucket=BUCKET, Key="none") == "NoSuchKey"
     assert answers(second) == before
+
+
+def test_reads_that_count_for_a_mark_are_the_owners(first, second):
+    """Time settles a subject that has read nothing for long, so the owner has to know of each."""
+    run(first, "level", "create", "secret", "--rank", "2")
+    run(first, "bucket", "create", "high", "--level", "secret")
+    steady = make_subject(first, "hal", "secret")
+    client(first, steady).put_object(Bucket="high", Key="a", Body=b"a")
+    floating = client(second, make_subject(first, "ann", "default..secret"))
+    assert get(floating, "a", "high") == b"a"
+    # The follower has the mark that this raised.
+    assert answers_itself(second, lambda: get(client(second, steady), "a", "high")) == b"a"
+    before = answers(second)
+    for _ in range(8):
+        assert get(floating, "a", "high") == b"a"
+        time.sleep(0.5)
+    assert answers(second) == before
+
+
+def test_a_clearance_that_is_lowered_and_a_key_that_is_disabled_count_at_once(first, second):
+    run(first, "level", "create", "secret", "--rank", "2")
+    run(first, "bucket", "create", "high", "--level", "secret")
+    who = make_subject(first, "hal", "secret")
+    client(first, who).put_object(Bucket="high", Key="a", Body=b"a")
+    there = client(second, who)
+    assert answers_itself(second, lambda: get(there, "a", "high")) == b"a"
+    run(first, "subject", "set", "hal", "--clearance", "default")
+    assert refusal(there.get_object, Bucket="high", Key="a") == "NoSuchBucket"
+    run(first, "subject", "set", "hal", "--clearance", "secret")
+    assert answers_itself(second, lambda: get(there, "a", "high")) == b"a"
+    run(first, "subject", "key", "disable", who[0])
+    assert refusal(there.get_object, Bucket="high", Key="a") == "InvalidAccessKeyId"
+
+
+def test_what_is_forbidden_is_forbidden_at_once_by_all(first, second):
+    key = first.credentials()
+    here, there = client(first, key), client(second, make_subject(first, "bob", "default"))
+    here.create_bucket(Bucket=BUCKET)
+    here.put_object(Bucket=BUCKET, Key="a", Body=b"a")
+    deny = statement("Deny", "*", ["s3:GetObject"], arn(BUCKET, "*"))
+    for _ in range(4):
+        put(here, BUCKET, deny)
+        assert refusal(there.get_object, Bucket=BUCKET, Key="a") == "AccessDenied"
+        here.delete_bucket_policy(Bucket=BUCKET)
+        assert answers_itself(second, lambda: get(there, "a")) == b"a"
+
+
+def test_parts_conditions_and_pieces_are_told_as_by_the_owner(first, second):
+    key = first.credentials()
+    here, there = client(first, key), client(second, key)
+    here.create_bucket(Bucket=BUCKET)
+    body = content(20 * MIB, "film")
+    etag = here.put_object(Bucket=BUCKET, Key="film", Body=body)["ETag"]
+    film = {"Bucket": BUCKET, "Key": "film"}
+    at = 17 * MIB - 5
+    asked = {**film, "Range": f"bytes={at}-{at + 999}", "IfMatch": etag}
+    piece = answers_itself(second, lambda: there.get_object(**asked))
+    assert piece["Body"].read() == body[at : at + 1_000] and piece["ETag"] == etag
+    unchanged = {**film, "IfNoneMatch": etag}
+    assert answers_itself(second, lambda: refusal(there.head_object, **unchanged)) == "304"
+    assert refusal(there.get_object, **film, IfMatch='"other"') == "PreconditionFailed"
+    assert there.get_object(**film)["Body"].read() == body
+    upload = {**film, "UploadId": here.create_multipart_upload(**film)["UploadId"]}
+    for number in range(1, 4):
+        (here if number % 2 else there).upload_part(**upload, PartNumber=number, Body=b"part")
+        parts = there.list_parts(**upload)["Parts"]
+        assert [part["PartNumber"] for part in parts] == list(range(1, number + 1))
+    there.abort_multipart_upload(**upload)
+    assert refusal(there.list_parts, **upload) == "NoSuchUpload"
 
 
 def test_reads_go_on_when_another_takes_over(tmp_path, store, first, second):
