@@ -9,7 +9,7 @@ use coffer_seal::{BucketId, random_bytes};
 use parking_lot::Mutex;
 
 use super::question::{ReadAnswer, ReadQuestion, Recall};
-use crate::cutoff::ConnectionCutoff;
+use crate::cutoff::{ConnectionCutoff, Connections, Holder};
 use crate::fence::ServingRight;
 use crate::limits::READS_MARGIN;
 
@@ -73,6 +73,11 @@ struct State {
     /// The connections by which answers are under way.
     answering: HashMap<u64, Option<ConnectionCutoff>>,
     next: u64,
+    /// Of each bucket, the connections by which it was read in: what was opened may still lie in
+    /// their buffers.
+    read_by: HashMap<BucketId, Connections>,
+    /// Those of buckets that are gone, until they have ended.
+    ending: Vec<Connections>,
 }
 
 impl State {
@@ -82,6 +87,24 @@ impl State {
         for line in self.answering.drain().filter_map(|(_, line)| line) {
             line.cut();
         }
+    }
+
+    /// Cuts the connections by which buckets were read in that are gone, or of which the key is.
+    fn cut_gone(&mut self, position: &Position) {
+        let read_by = std::mem::take(&mut self.read_by);
+        for (id, connections) in read_by {
+            if position.buckets.contains_key(&id) {
+                self.read_by.insert(id, connections);
+            } else {
+                connections.cut();
+                self.ending.push(connections);
+            }
+        }
+    }
+
+    fn has_ending(&mut self) -> bool {
+        self.ending.retain(|connections| connections.count() > 0);
+        !self.ending.is_empty()
     }
 }
 
@@ -123,7 +146,11 @@ impl FollowerReads {
 
     /// Another state is served from now on, and the one before was counted as a former one.
     pub fn turn_to(&self, position: Option<Position>) {
-        self.0.state.lock().served = position.map(Arc::new);
+        let mut state = self.0.state.lock();
+        if let Some(position) = &position {
+            state.cut_gone(position);
+        }
+        state.served = position.map(Arc::new);
     }
 
     /// What is to be asked now, about these buckets.
@@ -150,7 +177,7 @@ impl FollowerReads {
         }
         state.cut();
         // Of what has left its place all must be gone, for it may have what was taken away.
-        let has_former = self.0.former_count.load(Ordering::SeqCst) > 0;
+        let has_former = self.0.former_count.load(Ordering::SeqCst) > 0 || state.has_ending();
         let served = state.served.as_ref();
         let is_new = served.is_some_and(|served| served.has_system_of(answer));
         state.settled = (is_new && !has_former).then(|| answer.recall.clone());
@@ -169,6 +196,12 @@ impl FollowerReads {
         let served = state.served.as_ref()?;
         if !(is_settled && answer.is_quiet && state.right.holds() && served.has(answer, bucket)) {
             return None;
+        }
+        if let Some(id) = bucket {
+            let read_by = state.read_by.entry(id);
+            let read_by = read_by.or_insert_with(|| Connections::new(Holder::Bucket));
+            // There may be as many of a bucket as come.
+            let _ = read_by.note();
         }
         let number = state.next;
         state.next += 1;
@@ -306,5 +339,26 @@ mod tests {
         assert_eq!(told(&reads, &next), Settled);
         assert!(may(&reads, &next));
         assert!(!lease.holds());
+    }
+
+    #[tokio::test]
+    async fn connections_that_read_in_a_bucket_are_cut_when_its_key_is_gone_idle_as_they_are() {
+        let reads = serving(position(3, 5));
+        let line = ConnectionCutoff::default();
+        let read = async { assert!(may(&reads, &answer(0, 5))) };
+        line.scope(read).await;
+        reads.turn_to(Some(position(3, 6)));
+        assert!(!line.is_cut(), "it is there");
+        let mut without = position(4, 6);
+        without.buckets.clear();
+        reads.turn_to(Some(without));
+        assert!(line.is_cut());
+        let mut next = answer(1, 5);
+        next.system_commits = 4;
+        assert_eq!(told(&reads, &next), SoonSettled);
+        assert_eq!(reads.question([]).0.settled, None, "it has not ended");
+        drop(line);
+        assert_eq!(told(&reads, &next), SoonSettled);
+        assert_eq!(reads.question([]).0.settled, Some(recall(1)));
     }
 }

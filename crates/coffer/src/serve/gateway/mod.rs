@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use coffer_s3::{HttpError, ResponseBody, S3Service};
-use coffer_vault::Vault;
+use coffer_vault::{ReadQuestion, Vault};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -120,7 +120,7 @@ async fn told_reads(vault: &Vault, request: Request<Incoming>) -> Response<Permi
     let told = async {
         let body = Limited::new(request.into_body(), READS_ANSWER_MAX_BYTES);
         let body = body.collect().await.ok()?.to_bytes();
-        let question = serde_json::from_slice(&body).ok()?;
+        let question: ReadQuestion = serde_json::from_slice(&body).ok()?;
         let answer = vault.answer_follower(&question).await;
         let answer = answer.inspect_err(|error| {
             tracing::debug!(%error, "a gateway that follows was told nothing");
