@@ -5,11 +5,13 @@
 
 use std::time::{Duration, Instant};
 
+use coffer_client::AdminClient;
+
 use crate::bench::Bench;
 use crate::contenders::bucket::Bucket;
 use crate::contenders::coffer::Coffer;
 use crate::contenders::{Object, Serves};
-use crate::error::Result;
+use crate::error::{BenchError, Result};
 use crate::load_client::connection::Request;
 use crate::machine::held::Held;
 use crate::report::figures::{Quantity, Sample, Target, Work};
@@ -30,6 +32,11 @@ const PERCENT: u32 = 20;
 const GETS: (usize, usize) = (10_000, 4_000);
 
 const LEAST: f64 = 1.8;
+
+/// How many of its reads a gateway is to answer itself: else it is forwarding that is measured.
+const ITSELF_LEAST: f64 = 0.9;
+
+const ANSWERED_METRIC: &str = "coffer_s3_requests_total{";
 
 /// Within which the gateway that follows has what was stored.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(4);
@@ -56,6 +63,18 @@ impl Reader {
 
     fn requests(&self, count: usize) -> Vec<Request> {
         self.once.iter().cycle().take(count).cloned().collect()
+    }
+
+    /// How many requests it has answered itself.
+    fn answered(&self, bench: &Bench) -> Result<f64> {
+        let admin = AdminClient::Local {
+            data: self.gateway.data().into(),
+        };
+        let metrics = bench.client.wait(admin.text("/metrics"))?;
+        let series = metrics.lines();
+        let series = series.filter(|line| line.starts_with(ANSWERED_METRIC));
+        let counts = series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        Ok(counts.sum())
     }
 }
 
@@ -102,6 +121,12 @@ pub(super) fn two_gateways(bench: &Bench) -> Result<Work> {
     interleave(&title, Quantity::PerSecond, least, rounds, entrants)
 }
 
+fn answered(bench: &Bench, readers: &[Reader]) -> Result<Vec<f64>> {
+    { readers.iter() }
+        .map(|reader| reader.answered(bench))
+        .collect()
+}
+
 /// Reads by these at once.
 fn read(bench: &Bench, readers: &[Reader]) -> Result<Sample> {
     let count = bench.effort.of(GETS);
@@ -114,9 +139,20 @@ fn read(bench: &Bench, readers: &[Reader]) -> Result<Sample> {
     }
     let requests = readers.iter().map(|reader| reader.requests(count));
     let groups = connections.iter_mut().zip(requests).collect();
+    let before = answered(bench, readers)?;
     let begun = Instant::now();
     let outcomes = client.run_together(groups)?;
     let seconds = begun.elapsed().as_secs_f64();
+    for (after, before) in answered(bench, readers)?.into_iter().zip(before) {
+        let itself = (after - before) / count as f64;
+        if itself < ITSELF_LEAST {
+            let what = format!(
+                "a gateway answered {:.0} % of its reads itself",
+                100.0 * itself
+            );
+            return Err(BenchError::Http { what });
+        }
+    }
     let client_seconds = outcomes.first().map_or(0.0, |it| it.client_cpu_seconds);
     let total = (count * readers.len()) as f64;
     Ok(Sample::from([
