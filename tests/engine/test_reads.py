@@ -315,6 +315,22 @@ def test_parts_conditions_and_pieces_are_told_as_by_the_owner(first, second):
     assert refusal(there.list_parts, **upload) == "NoSuchUpload"
 
 
+def test_what_is_recorded_meanwhile_keeps_no_follower_from_answering(first, second):
+    key = first.credentials()
+    run(first, "level", "create", "watched", "--rank", "0", "--same-label", "--audit-data")
+    run(first, "bucket", "create", "seen", "--level", "watched")
+    here, there = client(first, key), client(second, key)
+    here.create_bucket(Bucket=BUCKET)
+    here.put_object(Bucket=BUCKET, Key="a", Body=b"a")
+    answers_itself(second, lambda: get(there, "a"))
+    before = answers(second)
+    for number in range(30):
+        here.put_object(Bucket="seen", Key=f"{number}", Body=b"x")
+        time.sleep(0.2)
+        assert get(there, "a") == b"a"
+    assert answers(second) > before + 15
+
+
 def test_reads_go_on_when_another_takes_over(tmp_path, store, first, second):
     key = first.credentials()
     client(first, key).create_bucket(Bucket=BUCKET)

@@ -31,7 +31,7 @@ impl Vault {
         let buckets: HashMap<String, u64> = asked.filter_map(known).collect();
         let reading = inner.clone();
         let (system_commits, keystore_generation) = blocking(move || {
-            let system_commits = reading.system.commit_count()?;
+            let system_commits = reading.system.shown_commit_count()?;
             Ok((system_commits, reading.keystore.keys_generation()))
         })
         .await?;

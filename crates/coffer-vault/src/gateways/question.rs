@@ -32,7 +32,7 @@ pub struct ReadAnswer {
     pub(crate) lasts_ms: u64,
     /// Whether no act of administration is under way, which may show before it is committed.
     pub(crate) is_quiet: bool,
-    /// Commits of `system.db`.
+    /// Commits of `system.db`, but for later ones that moved the audit log's anchor alone.
     pub(crate) system_commits: u64,
     /// The generation of the keystore, by which it has all keys, levels and buckets.
     pub(crate) keystore_generation: u64,
