@@ -100,7 +100,7 @@ pub enum WorkName {
     /// Uploads beside a sealed copy to a folder, and without
     Copy,
     /// Durable PUT of 4 KiB by a gateway of an engine whose store answers 20 ms late, against one
-    /// connection's to that store
+    /// connection's to that store; GET of 4 KiB by two gateways, against one (as root)
     Engine,
 }
 

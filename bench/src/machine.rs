@@ -8,3 +8,5 @@ pub mod disk;
 pub mod server_process;
 
 pub mod late;
+
+pub mod held;

@@ -17,6 +17,9 @@ mod protocol;
 
 mod search;
 
+mod reads;
+
 pub use protocol::Step;
+pub use reads::{ANSWERED, FRESH_READS, ReadRules, ReadState, ReadStep, Readers, TAKEN};
 pub use search::{Bounds, Cluster, DURABLE, FRESH, PROGRESS, TAKEN_OVER};
 pub use state::{Gateway, Rules, State};

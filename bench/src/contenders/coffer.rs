@@ -68,6 +68,25 @@ impl Coffer {
         client: &Client,
         (settings, arguments): (&str, &[String]),
     ) -> Result<Self> {
+        let coffer = Self::begin(program, folder, pinned, (settings, arguments), None)?;
+        coffer.make_bucket(client, Self::BUCKET)?;
+        Ok(coffer)
+    }
+
+    /// One more gateway of an engine that has buckets already, with the access key of another.
+    pub fn beside(other: &Self, folder: &Path, pinned: bool, arguments: &[String]) -> Result<Self> {
+        let key = Some(other.data.as_path());
+        Self::begin(&other.program, folder, pinned, ("", arguments), key)
+    }
+
+    /// Starts it. `key`: the data folder whose access key is used, if it is another one's.
+    fn begin(
+        program: &Path,
+        folder: &Path,
+        pinned: bool,
+        (settings, arguments): (&str, &[String]),
+        key: Option<&Path>,
+    ) -> Result<Self> {
         let data = folder.join("data");
         let address = free_address()?;
         let mut command = serving(program, folder, &data, address, settings)?;
@@ -75,7 +94,8 @@ impl Coffer {
         let ready = Ready::Says("ready");
         let process = ServerProcess::start("coffer", command, pinned, ready, folder)?;
         let authority = folder.join(Self::AUTHORITY);
-        let reached = reached(address, &data)?;
+        let mut reached = reached(address, key.unwrap_or(&data))?;
+        reached.ca = Some(authority.clone());
         let coffer = Self {
             endpoint: Endpoint {
                 name: "coffer",
@@ -89,7 +109,6 @@ impl Coffer {
             s3: s3::Client::new(reached, ClientOptions::default())?,
             data,
         };
-        coffer.make_bucket(client, Self::BUCKET)?;
         Ok(coffer)
     }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::try_join_all;
 use rustls::ClientConfig;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, LocalSet};
@@ -80,26 +81,45 @@ impl Client {
     /// Sends all requests over all connections, and returns when all are answered. The first
     /// error ends the run.
     pub fn run(&self, connections: &mut Connections, requests: Vec<Request>) -> Result<Outcome> {
-        let shared = Rc::new(Shared {
-            next: Cell::new(0),
-            requests,
-            moved_bytes: connections.0.iter().map(Connection::counted_anew).collect(),
-            scratch: Rc::clone(&self.scratch),
-            outcome: RefCell::default(),
-        });
+        let outcomes = self.run_together(vec![(connections, requests)])?;
+        Ok(outcomes.into_iter().next().unwrap_or_default())
+    }
+
+    /// The same of several servers at once, each with its own connections and requests. Of each the
+    /// CPU time is that of all.
+    pub fn run_together(
+        &self,
+        groups: Vec<(&mut Connections, Vec<Request>)>,
+    ) -> Result<Vec<Outcome>> {
         let cpu_before = thread_cpu_seconds();
         let start = Instant::now();
         let tasks = LocalSet::new();
-        let run = tasks.run_until(shared.clone().drive(&mut connections.0));
-        self.runtime
-            .block_on(async { tokio::time::timeout(STALLED_AFTER, run).await })
-            .map_err(|_| BenchError::Http {
-                what: "no answer for minutes".into(),
-            })??;
-        let mut outcome = shared.outcome.take();
-        outcome.elapsed = start.elapsed();
-        outcome.client_cpu_seconds = thread_cpu_seconds() - cpu_before;
-        Ok(outcome)
+        let runs = groups
+            .into_iter()
+            .map(|(connections, requests)| async move {
+                let shared = Rc::new(Shared {
+                    next: Cell::new(0),
+                    requests,
+                    moved_bytes: connections.0.iter().map(Connection::counted_anew).collect(),
+                    scratch: Rc::clone(&self.scratch),
+                    outcome: RefCell::default(),
+                });
+                shared.clone().drive(&mut connections.0).await?;
+                let mut outcome = shared.outcome.take();
+                outcome.elapsed = start.elapsed();
+                Ok::<_, BenchError>(outcome)
+            });
+        let run = tasks.run_until(try_join_all(runs));
+        let outcomes = self
+            .runtime
+            .block_on(async { tokio::time::timeout(STALLED_AFTER, run).await });
+        let mut outcomes = outcomes.map_err(|_| BenchError::Http {
+            what: "no answer for minutes".into(),
+        })??;
+        for outcome in &mut outcomes {
+            outcome.client_cpu_seconds = thread_cpu_seconds() - cpu_before;
+        }
+        Ok(outcomes)
     }
 
     /// Sends one request on a connection of its own.

@@ -91,6 +91,11 @@ impl ServerProcess {
         }
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// User and system time of all its threads and workers so far.
     pub fn cpu_seconds(&self) -> Result<f64> {
         Ok(process::cpu_seconds(self.child.id())?)

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use coffer_measure::statistics;
@@ -16,6 +17,10 @@ use crate::machine::server_process::free_address;
 use crate::report::figures::{Quantity, Sample, Target, Work};
 use crate::works::rounds::{Entrant, interleave};
 use crate::works::small::CONNECTIONS;
+
+mod gateways;
+
+use self::gateways::two_gateways;
 
 const OBJECT_BYTES: u64 = 4_096;
 
@@ -38,8 +43,12 @@ const LEAST: f64 = 20.0;
 const IDENTITY: &str =
     "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX\n";
 
-/// Durable PUT of 4 KiB.
+/// Durable PUT of 4 KiB by one gateway, and GET by two.
 pub fn engine(bench: &Bench) -> Result<Vec<Work>> {
+    Ok(vec![commits(bench)?, two_gateways(bench)?])
+}
+
+fn commits(bench: &Bench) -> Result<Work> {
     let folder = bench.folder("engine-store")?;
     let store = &Coffer::start(&bench.coffer, &folder, bench.pinned, &bench.client)?;
     store.make_bucket(&bench.client, "log")?;
@@ -58,12 +67,18 @@ pub fn engine(bench: &Bench) -> Result<Vec<Work>> {
     let title = format!("PUT 4 KiB, {CONNECTIONS} connections, an engine's store 20 ms late");
     let least = Some(Target::RatioAtLeast(LEAST));
     let rounds = bench.effort.rounds;
-    let work = interleave(&title, Quantity::PerSecond, least, rounds, entrants)?;
-    Ok(vec![work])
+    interleave(&title, Quantity::PerSecond, least, rounds, entrants)
 }
 
 fn gateway(bench: &Bench, store: &Coffer, address: SocketAddr) -> Result<Coffer> {
     let folder = bench.folder("engine-gateway")?;
+    let arguments = gateway_arguments(&folder, store, address)?;
+    let (program, client) = (&bench.coffer, &bench.client);
+    Coffer::start_as(program, &folder, bench.pinned, client, ("", &arguments))
+}
+
+/// What makes a coffer a gateway of the engine on this store, which is reached at this address.
+fn gateway_arguments(folder: &Path, store: &Coffer, address: SocketAddr) -> Result<[String; 6]> {
     let identity = folder.join("identity");
     fs::write(&identity, IDENTITY).doing(|| format!("writing {}", identity.display()))?;
     let url = format!(
@@ -71,16 +86,14 @@ fn gateway(bench: &Bench, store: &Coffer, address: SocketAddr) -> Result<Coffer>
         store.authority().display(),
         store.data().join("credentials").display()
     );
-    let arguments = [
+    Ok([
         "--engine".to_owned(),
         url,
         "--identity".to_owned(),
         identity.display().to_string(),
         "--gateway-listen".to_owned(),
         free_address()?.to_string(),
-    ];
-    let (program, client) = (&bench.coffer, &bench.client);
-    Coffer::start_as(program, &folder, bench.pinned, client, ("", &arguments))
+    ])
 }
 
 /// Stores objects by the gateway, and looks at some.

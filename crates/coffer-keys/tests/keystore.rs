@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use coffer_keys::limits::SLOT_BYTES;
-use coffer_keys::{KeysError, Keystore, MemoryRoot, Repair, RootKey};
+use coffer_keys::{Held, KeysError, Keystore, MemoryRoot, Repair, RootKey};
 use coffer_seal::{BlobId, BucketId, LevelId, SecretKey};
 
 fn folder() -> tempfile::TempDir {
@@ -237,6 +237,24 @@ fn many_threads_change_one_keystore() {
             .len(),
         20
     );
+}
+
+#[test]
+fn what_is_held_of_other_files_is_no_change_of_keys() {
+    let (folder, root) = (folder(), MemoryRoot::new());
+    let path = folder.path().join("keystore");
+    let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
+    let level = keystore.levels()[0].id;
+    keystore.add_bucket(BucketId([1; 16]), level).unwrap();
+    assert_eq!(keystore.keys_generation(), 2);
+    keystore.hold(Held::default()).unwrap();
+    assert_eq!((keystore.keys_generation(), keystore.generation()), (2, 3));
+    keystore.add_bucket(BucketId([2; 16]), level).unwrap();
+    assert_eq!(keystore.keys_generation(), 4);
+    drop(keystore);
+    let (keystore, _) = Keystore::open(&path, Box::new(root)).unwrap();
+    keystore.hold(Held::default()).unwrap();
+    assert_eq!(keystore.keys_generation(), 4);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coffer_vault::{SignInFailures, SubjectId, Vault};
+use coffer_vault::{BucketId, SignInFailures, SubjectId, Vault};
 use http::{HeaderMap, Request, Response};
 use http_body::Body;
 use s3s::config::{S3Config, StaticConfigProvider};
@@ -85,6 +85,8 @@ struct Door {
     tls_version: Option<&'static str>,
     /// Tells by a request's headers who that is, where a proxy says it.
     told_by: Option<Arc<ToldBy>>,
+    /// Whether what is not answered as it was asked for is answered elsewhere, and noted there.
+    is_tentative: bool,
 }
 
 type ToldBy = dyn Fn(&HeaderMap) -> IpAddr + Send + Sync;
@@ -115,6 +117,7 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
         peer: None,
         tls_version: None,
         told_by: None,
+        is_tentative: false,
     };
     S3Service {
         turns: Arc::new(Turns::new(turn)),
@@ -189,6 +192,16 @@ impl S3Service {
         })
     }
 
+    /// The same service for requests that another one answers where this one does not as they were
+    /// asked: then nothing of it is counted here.
+    #[must_use]
+    pub fn tentative(&self) -> Self {
+        self.with(Door {
+            is_tentative: true,
+            ..Door::clone(&self.door)
+        })
+    }
+
     /// The same service, for the connection of a proxy that tells with each request whose it is.
     pub fn for_proxy(
         &self,
@@ -229,6 +242,13 @@ impl S3Service {
             Some(subject) => Claim::Of(subject.id()),
             None => Claim::Unknown(id),
         })
+    }
+
+    /// The bucket that a request names, if the vault that is served has it.
+    pub fn bucket_named<B>(&self, request: &Request<B>) -> Option<BucketId> {
+        let domains = &self.door.domains;
+        let (bucket, _) = domains.bucket_and_object(request.uri(), request.headers());
+        self.turns.current().vault.bucket_id(&bucket)
     }
 
     /// The answer for a request that finds no turn to be served: S3's clients try again on it.

@@ -19,6 +19,8 @@ mod cutoff;
 
 mod fence;
 
+mod gateways;
+
 mod access;
 
 mod transfer_counters;
@@ -119,6 +121,9 @@ pub use crate::error::{
 pub use crate::fence::{
     FencedBy, PromotedStandby, ServingRight, StandbyLink, StandbyProblem, StandbyState,
     StandbyStatus,
+};
+pub use crate::gateways::{
+    AskedAt, FollowerReads, Position, ReadAnswer, ReadLease, ReadQuestion, Settling,
 };
 pub use crate::lifecycle::{
     Day, Ending, Expiration, FilterForm, LifecycleFilter, LifecycleRule, LifecycleRules,

@@ -25,6 +25,8 @@ use crate::erase::complete_interrupted;
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
 use crate::freshness::Freshness;
+use crate::gateways::Followers;
+use crate::limits::READS_LAST;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::quotas::QuotaOf;
 use crate::system::{LockTime, System};
@@ -145,6 +147,7 @@ impl Inner {
             copies,
             gate,
             standby: options.standby.clone(),
+            followers: Followers::new(options.engine.is_some()),
             started: Instant::now(),
             changing_buckets: tokio::sync::Mutex::default(),
             expiries_changed: Arc::default(),
@@ -222,7 +225,12 @@ fn put_in_order(
         let _ = std::fs::remove_dir_all(folder.standby());
         forget(folder.path())?;
     }
-    complete_interrupted(system, keystore, copies, &audit)?;
+    let has_erased = complete_interrupted(system, keystore, copies, &audit)?;
+    if has_erased && options.engine.is_some() {
+        // Before anyone is told of it: what the gateway that served before has let others answer
+        // by what was erased is over then.
+        std::thread::sleep(READS_LAST);
+    }
     Ok((freshness, audit))
 }
 

@@ -145,6 +145,25 @@ pub const GATEWAY_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a gateway waits to hear which one serves, while that changes.
 pub const GATEWAY_TURN_WAIT: Duration = Duration::from_secs(12);
 
+/// How often a gateway that follows asks whether it may go on to answer reads, where none asks for
+/// anything.
+pub const READS_RENEWED_EVERY: Duration = Duration::from_millis(500);
+
+/// How often it asks while it may not, and looks whether what it answers may still be.
+pub const READS_SETTLED_EVERY: Duration = Duration::from_millis(100);
+
+/// It asks no more often than this: reads that come meanwhile share a question.
+pub const READS_ASKED_EVERY: Duration = Duration::from_millis(1);
+
+/// How long a read waits for the answer; after that it is forwarded.
+pub const READS_ANSWER_WAIT: Duration = Duration::from_secs(1);
+
+/// So many reads wait for an answer at once; more are forwarded. No question names more buckets.
+pub const READS_WAITING_MAX: usize = 1_000;
+
+/// The longest question, or answer, in bytes.
+pub const READS_ANSWER_MAX_BYTES: usize = 256 * 1_024;
+
 /// How long a connection between gateways stays open that is not used.
 pub const GATEWAY_IDLE: Duration = Duration::from_secs(20);
 

@@ -197,7 +197,7 @@ impl Server {
         let connections = connections(&config.limits);
         let [s3_tls, admin_tls] = tls_listeners(config, connections, tls, &traffic, stops);
         let served = service.clone();
-        let (request_limit, forwarded) = limited(&service, &config.limits, traffic);
+        let (request_limit, forwarded) = limited(&service, vault, &config.limits, traffic);
         let proxies = s3_tls.proxies.clone();
         let (gateway, fronts) = (gateway.taken(), gateway);
         let s3_service = move |client: IpAddr, activity: &Activity| {
@@ -295,6 +295,7 @@ impl Server {
 /// How many requests may be under way at once, and what of them comes from other gateways.
 fn limited(
     service: &S3Service,
+    vault: &Vault,
     limits: &Limits,
     traffic: Arc<Traffic>,
 ) -> (
@@ -309,6 +310,7 @@ fn limited(
     let forwarded = ForwardedService {
         service: service.clone(),
         limit: limit.clone(),
+        vault: vault.clone(),
     };
     (limit, forwarded)
 }

@@ -56,6 +56,13 @@ impl Keystore {
         self.state().contents.held
     }
 
+    /// Of which generation all keys, levels and buckets are that there are: later ones hold other
+    /// counts of what is below, and nothing else. The newest, as long as none was changed since it
+    /// was opened.
+    pub fn keys_generation(&self) -> u64 {
+        self.state().keys_generation
+    }
+
     /// Holds these versions in place of the ones before. Durable in both copies when this returns.
     /// Whether the source holds the keystore is noted by itself.
     ///
@@ -63,11 +70,14 @@ impl Keystore {
     ///
     /// When the keystore can't be written.
     pub fn hold(&self, held: Held) -> Result<(), KeysError> {
-        let is_outside = self.state().is_held_outside;
-        self.change(|contents, _| {
-            contents.held = Held { is_outside, ..held };
-            Ok(())
-        })
+        let mut state = self.settled()?;
+        let is_outside = state.is_held_outside;
+        let keys_generation = state.keys_generation;
+        let (mut contents, root) = (state.contents.clone(), state.root.clone());
+        contents.held = Held { is_outside, ..held };
+        state.put(contents, root)?;
+        state.keys_generation = keys_generation;
+        state.settle()
     }
 
     /// How the source of the root key holds the keystore's generation.

@@ -1,4 +1,4 @@
-//! New generations of level and bucket keys.
+//! New root keys, and new generations of level and bucket keys.
 //!
 //! A level's key wraps nothing but bucket keys, which are all here: so a level is rotated at once,
 //! and its old key is gone. A bucket's key wraps data keys in the bucket's catalog: its old
@@ -14,6 +14,16 @@ use crate::keystore::contents::{
 use crate::keystore::state::Keystore;
 
 impl Keystore {
+    /// Moves the keystore under a new root key and destroys the old one.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be written; [`KeysError::Unsettled`] when the new root key is in force and the
+    /// old one couldn't be destroyed.
+    pub fn rotate_root(&self) -> Result<(), KeysError> {
+        self.change_under_new_root(|_, _| Ok(())).map(drop)
+    }
+
     /// Gives a level a new key, wraps its bucket keys under it, and destroys the old one as an
     /// erase does. The bucket keys themselves stay.
     ///

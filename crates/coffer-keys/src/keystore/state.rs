@@ -39,6 +39,8 @@ pub struct Keystore {
 pub(crate) struct State {
     pub(crate) contents: Contents,
     pub(crate) copies: Copies,
+    /// The generation of the last change of more than what is held; in doubt a later one.
+    pub(crate) keys_generation: u64,
     pub(crate) root: RootKey,
     pub(crate) source: Arc<dyn RootSource>,
     /// The source before a move, while it may hold root keys.
@@ -143,16 +145,6 @@ impl Keystore {
             .map(|(level, _)| level.clone())
     }
 
-    /// Moves the keystore under a new root key and destroys the old one.
-    ///
-    /// # Errors
-    ///
-    /// When it can't be written; [`KeysError::Unsettled`] when the new root key is in force and the
-    /// old one couldn't be destroyed.
-    pub fn rotate_root(&self) -> Result<(), KeysError> {
-        self.change_under_new_root(|_, _| Ok(())).map(drop)
-    }
-
     /// Completes what a failed change left behind: afterwards both copies are the same and the
     /// source holds one root key. Every change begins with it.
     ///
@@ -225,6 +217,7 @@ impl Keystore {
             writable,
             state: Mutex::new(State {
                 contents,
+                keys_generation: copies.newest().generation(),
                 copies,
                 root,
                 source,
@@ -303,6 +296,7 @@ impl State {
         contents: Contents,
         root: RootKey,
     ) -> Result<(), KeysError> {
+        self.keys_generation = generation;
         let newest = self.copies.newest();
         let copy = Copy::seal(
             &root,

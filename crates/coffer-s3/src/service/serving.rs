@@ -221,6 +221,11 @@ impl Door {
         code: Option<&str>,
         is_throttled: bool,
     ) {
+        let is_as_asked =
+            response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED;
+        if self.is_tentative && !is_as_asked {
+            return;
+        }
         let status = response.status().as_u16();
         let elapsed = context.elapsed();
         self.tally.answered(context.operation(), status, elapsed);

@@ -67,8 +67,8 @@ impl Catalog {
         self.connections().last_commit()
     }
 
-    /// Whether a commit is under way: one that readers see already may not be in
-    /// [`last_commit`](Self::last_commit). To be asked before that.
+    /// Whether a commit is under way, or in doubt for now: one that readers see already may not be
+    /// in [`last_commit`](Self::last_commit). To be asked before that.
     pub fn is_committing(&self) -> bool {
         self.connections().is_committing()
     }

@@ -138,10 +138,10 @@ impl Connections {
         Committing(&self.is_committing)
     }
 
-    /// Whether a commit is under way: one that shows already may not be in
+    /// Whether a commit is under way, or in doubt for now: one that shows already may not be in
     /// [`last_commit`](Self::last_commit).
     pub(crate) fn is_committing(&self) -> bool {
-        self.is_committing.load(Ordering::SeqCst)
+        self.is_committing.load(Ordering::SeqCst) || self.is_log_in_doubt()
     }
 
     /// Remembers a commit that is durable.

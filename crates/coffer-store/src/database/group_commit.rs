@@ -335,6 +335,7 @@ impl Shared {
     /// [`StoreError::InDoubt`] when it may stand; after every other error it certainly does not.
     fn commit(&self, session: &mut Option<Session>, batch: &mut [Box<dyn Write>]) -> Result<()> {
         self.connections.assure_own_file()?;
+        let _shows = self.connections.committing();
         let current = match session {
             Some(session) => {
                 self.connections.assure_untouched()?;
@@ -342,17 +343,11 @@ impl Shared {
             }
             None => session.insert(self.reopen()?),
         };
-        let _shows = self.connections.committing();
         let done = current.transact(|| run_all(current, batch));
         // Also after a failure, for it may stand.
         self.readers.committed();
         match &done {
-            Ok(()) => {
-                if let Ok(count) = current.commit_count() {
-                    self.newest.write(count);
-                    self.connections.committed(count);
-                }
-            }
+            Ok(()) => self.count(current),
             Err(StoreError::InDoubt) => {
                 self.connections.doubt_the_log();
                 if let Some(session) = session.take() {
@@ -364,8 +359,7 @@ impl Shared {
             }
             Err(StoreError::Full | StoreError::DiskReadOnly | StoreError::OverQuota(_))
                 if current.is_autocommit() => {}
-            // A connection that met a damaged page is of no use any more, and after other
-            // failures a fresh one is the safer one.
+            // One that met a damaged page is of no use any more; else a fresh one is safer.
             Err(_) => *session = None,
         }
         done
@@ -374,21 +368,26 @@ impl Shared {
     /// Another session, after the last one was let go of. A log in doubt is replaced by a durable
     /// copy first. Those who read use it until the copy is made, and wait while it takes its place.
     fn reopen(&self) -> Result<Session> {
-        let _paused = match self.connections.copy_log_in_doubt()? {
-            Some(copy) => {
-                let paused = self.readers.pause()?;
-                self.connections.settle_log(copy)?;
-                Some(paused)
-            }
-            None => None,
-        };
+        let copy = self.connections.copy_log_in_doubt()?;
+        let _paused = copy.is_some().then(|| self.readers.pause()).transpose()?;
+        copy.map_or(Ok(()), |copy| self.connections.settle_log(copy))?;
         let (own_files, tapped) = (self.connections.own_files(), self.connections.tapped());
-        Session::new(self.connections.open()?, own_files, tapped)
+        let session = Session::new(self.connections.open()?, own_files, tapped)?;
+        // What was in doubt may stand, and then readers see it.
+        self.count(&session);
+        Ok(session)
+    }
+
+    /// Remembers how far all has come that is durable.
+    fn count(&self, session: &Session) {
+        if let Ok(count) = session.commit_count() {
+            self.newest.write(count);
+            self.connections.committed(count);
+        }
     }
 }
 
-/// Closes the queue when a write panics, for the state of the transaction is then unknown. What
-/// waits learns it by its sender going away.
+/// Closes the queue when a write panics, for it is not known what became of it. Who waits hears.
 struct OnPanic<'a>(&'a Shared);
 
 impl Drop for OnPanic<'_> {

@@ -219,6 +219,29 @@ async fn nothing_acknowledged_is_lost_when_syncs_of_the_log_fail() {
     }
 }
 
+/// Who asks how far a catalog has come hears of all that readers see, or that it is not known.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_in_doubt_that_shows_is_counted() {
+    let _one = ONE.lock().await;
+    for failing in [1, 2, 3, 6] {
+        let bucket = Bucket::new().await;
+        let catalog = &bucket.catalog;
+        assert!(bucket.put("a", 1, Precondition::None).await);
+        calls::disk(|disk| disk.failing_syncs = failing);
+        bucket.put("a", 2, Precondition::None).await;
+        if let Ok(shown) = catalog.commit_count().await {
+            let counted = catalog.last_commit();
+            let told = format!("{failing} syncs failed: {counted} of {shown}");
+            assert!(catalog.is_committing() || counted >= shown, "{told}");
+        }
+        calls::disk(|disk| disk.failing_syncs = 0);
+        assert!(bucket.put("b", 1, Precondition::None).await);
+        assert!(!catalog.is_committing());
+        let shown = catalog.commit_count().await.unwrap();
+        assert_eq!(catalog.last_commit(), shown, "{failing} syncs failed");
+    }
+}
+
 /// A start on a full disk, after a kill.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_left_log_waits_for_room_and_is_never_written_over() {

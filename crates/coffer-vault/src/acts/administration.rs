@@ -3,7 +3,8 @@
 //! Every act goes through [`Vault::act`], which asks whether the actor has the role, records that
 //! the act begins, does it in a task of its own (so that a caller who leaves can't undo half of
 //! it), records how it ended, has it held (`freshness`), and waits for synchronous copies, before
-//! the outcome is given out. So an act is called while no lock is held that rounds of copies take.
+//! the outcome is given out, and for gateways that answer reads by what it took away
+//! (`gateways`). So an act is called while no lock is held that rounds of copies take.
 //!
 //! What can't be done is best found out before: then it is counted as denials are, and repeating it
 //! fills no disk. What fails after it began is recorded each time, and refused once that was often.
@@ -68,6 +69,7 @@ impl Vault {
         let (this, actor) = (self.clone(), actor.clone());
         let acting = tokio::spawn(async move {
             let under_way = this.inner.copies.waited_for.begin_change();
+            let acting = this.inner.followers.begin_act();
             let (outcome, ended) = match work.await {
                 Ok((value, told)) => {
                     facts = told;
@@ -75,6 +77,7 @@ impl Vault {
                 }
                 Err(error) => {
                     facts.truncate(1);
+                    acting.failed(&error);
                     this.inner.audit.failures.add(id, name, Instant::now());
                     let is_denied = matches!(error, VaultError::AccessDenied);
                     let ended = if is_denied {
@@ -100,6 +103,7 @@ impl Vault {
                     held.map_err(not_held)?;
                     let waited_for = &this.inner.copies.waited_for;
                     waited_for.acknowledge_change(under_way.as_ref()).await?;
+                    acting.recall().await;
                     Ok(value)
                 }
                 (outcome, _) => outcome,

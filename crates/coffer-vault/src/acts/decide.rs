@@ -252,9 +252,11 @@ impl Vault {
             return Ok(None);
         }
         marked.subject.cutoff.check()?;
+        let gate = &self.inner.gate;
+        // The one that serves settles who has read nothing that counts for long.
+        gate.refuse_on_follower("a read that counts for the subject's mark is not answered")?;
         let reading = Reading::begin(&marked.subject.mark);
         if !marked.subject.mark.covers(label) {
-            let gate = &self.inner.gate;
             gate.refuse_on_standby("a read that would raise the subject's mark is not answered")?;
             let (inner, id) = (self.inner.clone(), marked.subject.id);
             let (mark, label) = (marked.subject.mark.clone(), *label);

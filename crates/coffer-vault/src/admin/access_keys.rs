@@ -153,6 +153,7 @@ impl Vault {
         let work = blocking(move || {
             let ((given, facts), before, after) = this.inner.system.change_keys(id, change)?;
             before.cut_but(Some(&after), asked_by.as_ref());
+            this.inner.followers.take_away();
             this.inner.expiries_changed.notify_one();
             let mut done = told;
             done.extend(facts);

@@ -107,6 +107,7 @@ impl Inner {
         };
         let (before, after) = self.system.change_subject(id, settled)?;
         before.cut_but(Some(&after), asked_by);
+        self.followers.take_away();
         self.expiries_changed.notify_one();
         Ok(self.subject_info(&after))
     }

@@ -195,6 +195,7 @@ impl Vault {
             let changed = |before: &Subject| this.inner.changed(before, change);
             let (before, after) = this.inner.system.change_subject(id, changed)?;
             before.cut_but(Some(&after), asked_by.as_ref());
+            this.inner.followers.take_away();
             this.inner.expiries_changed.notify_one();
             let info = this.inner.subject_info(&after);
             let done = state(&info);
@@ -223,6 +224,7 @@ impl Vault {
             let removed = move || quotas.set(QuotaOf::Subject(id), None);
             let gone = this.inner.system.remove_subject(id, removed)?;
             gone.cut_but(None, asked_by.as_ref());
+            this.inner.followers.take_away();
             let done = state(&this.inner.subject_info(&gone));
             Ok(((), done))
         });

@@ -102,7 +102,7 @@ impl ConnectionCutoff {
         CURRENT.try_with(Self::clone).ok()
     }
 
-    fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.0.cut.cancel();
     }
 }

@@ -25,6 +25,8 @@ mod identity;
 
 mod keeper;
 
+mod reads;
+
 pub use self::blobs::blob_cache;
 pub use self::cache::prepare_cache;
 pub(crate) use self::cache::refuse_cache;

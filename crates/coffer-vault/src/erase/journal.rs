@@ -151,13 +151,14 @@ pub(crate) fn last_audit_record(audit: &Audit) -> Option<AuditRecord> {
 ///
 /// The keystore decides: as long as it holds the keys, the erase has not begun, and its draft is
 /// dropped (it was not told that it was done). When it doesn't, opening it has completed the
-/// destruction, and the receipt is signed now.
+/// destruction, and the receipt is signed now. Whether there was one.
 pub(crate) fn complete_interrupted(
     system: &System,
     keystore: &Keystore,
     copies: &Copies,
     audit: &Audit,
-) -> Result<()> {
+) -> Result<bool> {
+    let mut has_erased = false;
     for draft in system.documents::<EraseDraft>(Kind::Erase)? {
         let level = &draft.level.name;
         if draft.is_untouched(keystore) {
@@ -186,6 +187,7 @@ pub(crate) fn complete_interrupted(
             receipt = receipt.id,
             "completed an erase that was interrupted"
         );
+        has_erased = true;
     }
-    Ok(())
+    Ok(has_erased)
 }

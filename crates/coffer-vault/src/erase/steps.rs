@@ -112,7 +112,9 @@ impl Vault {
         let buckets = doomed.entries(&inner.keystore);
         let ids: Vec<BucketId> = buckets.iter().map(|bucket| bucket.id).collect();
         self.open_uncounted(&ids).await;
-        // From here on nothing is given out any more, and nothing committed.
+        // From here on nothing is given out any more, and nothing committed. Gateways that follow
+        // give nothing out any more when the act is acknowledged.
+        inner.followers.take_away();
         let Barred {
             open,
             opening,
@@ -316,6 +318,7 @@ impl Vault {
 
     /// Completes an erase whose keys are gone from the keystore since an earlier attempt.
     async fn finish_late(&self, draft: EraseDraft) -> Result<Receipt> {
+        self.inner.followers.take_away();
         let keystore = &self.inner.keystore;
         let settle = {
             let inner = self.inner.clone();

@@ -103,6 +103,15 @@ impl ChangeGate {
         }
     }
 
+    /// Refuses what the gateway that serves an engine has to know of, where another one does.
+    pub(crate) fn refuse_on_follower(&self, what: &'static str) -> Result<()> {
+        if self.follows_engine {
+            self.refuse_on_standby(what)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Refuses changes, where none may be made.
     ///
     /// # Errors
@@ -179,8 +188,11 @@ mod tests {
         assert!(ChangeGate::default().check().is_ok());
         for (is_of_engine, told) in [(false, "standby"), (true, "the gateway of this engine")] {
             let (link, _) = StandbyLink::new("file:///copy".to_owned(), is_of_engine);
-            let refused = ChangeGate::new(Some(&link), None).check().unwrap_err();
+            let gate = ChangeGate::new(Some(&link), None);
+            let refused = gate.check().unwrap_err();
             assert!(refused.to_string().contains(told), "{refused}");
+            let told_of = gate.refuse_on_follower("it reads");
+            assert_eq!(told_of.is_err(), is_of_engine);
         }
     }
 

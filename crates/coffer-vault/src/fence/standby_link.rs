@@ -70,6 +70,8 @@ pub(crate) enum Asked {
     Promotion(Answer<PromotedStandby>),
     /// To go on with what it follows, as the gateway of an engine that has its lease.
     TakingOver(ServingRight, Answer<()>),
+    /// To look for what is new at once.
+    Looking,
 }
 
 /// Held by what follows and by what is served. Clones are the same.
@@ -125,6 +127,14 @@ impl StandbyLink {
     /// What is served was all that the copy had at that time.
     pub(crate) fn is_current(&self, at: Instant) {
         self.told.lock().1 = Some(at);
+    }
+
+    /// Has a gateway look at once for what the log that it follows has.
+    pub fn look(&self) {
+        if self.is_of_engine {
+            // If it is asked for something else, it looks soon.
+            let _ = self.asks.try_send(Asked::Looking);
+        }
     }
 
     /// Asks for the promotion, and waits until it is done.

@@ -1,6 +1,6 @@
 //! How far catalogs have come, as far as is known.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use coffer_durable::now_ms;
@@ -14,6 +14,9 @@ use crate::error::{Result, Rollback, RollbackOf, VaultError};
 #[derive(Default)]
 pub(crate) struct Commits {
     highest: Mutex<HashMap<BucketId, u64>>,
+    /// Catalogs that were looked at since the start: of others only what is held is known, and they
+    /// may have come further.
+    met: Mutex<HashSet<BucketId>>,
     /// When that was known last: at the beginning, when the anchor was written.
     held_ms: AtomicI64,
     /// How often something became known.
@@ -27,6 +30,7 @@ impl Commits {
         let highest = held.map(|(id, commits)| (*id, *commits));
         Self {
             highest: Mutex::new(highest.collect()),
+            met: Mutex::default(),
             held_ms: AtomicI64::new(anchor.map_or(0, |anchor| anchor.held_ms)),
             news: AtomicU64::new(1),
         }
@@ -67,6 +71,7 @@ impl Commits {
 
     /// Remembers how far a catalog has come.
     pub(crate) fn seen(&self, id: BucketId, commits: u64) {
+        self.met.lock().insert(id);
         let mut highest = self.highest.lock();
         match highest.get(&id) {
             Some(known) if *known >= commits => return,
@@ -81,8 +86,17 @@ impl Commits {
         self.highest.lock().get(&id).copied().unwrap_or(0)
     }
 
+    /// How far a catalog has come that is not open, if it was looked at since the start.
+    pub(crate) fn of_met(&self, id: BucketId) -> Option<u64> {
+        if !self.met.lock().contains(&id) {
+            return None;
+        }
+        self.highest.lock().get(&id).copied()
+    }
+
     /// Forgets a catalog: another one comes in its place.
     pub(crate) fn forget(&self, id: BucketId) {
+        self.met.lock().remove(&id);
         self.highest.lock().remove(&id);
         self.news.fetch_add(1, Ordering::Release);
     }

@@ -100,6 +100,18 @@ pub const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 /// How often a gateway looks at the lease of another.
 pub const LEASE_LOOKS_EVERY: Duration = Duration::from_millis(500);
 
+/// How long a gateway that follows may answer reads, from when it was last told that it may.
+pub const READS_LAST: Duration = Duration::from_secs(3);
+
+/// It counts on so much less: clocks run at different speeds.
+pub const READS_MARGIN: Duration = Duration::from_millis(500);
+
+/// The most buckets of which a gateway that follows asks at once.
+pub const READS_BUCKETS_MAX: usize = 1_000;
+
+/// So many gateways that follow may answer reads at once.
+pub const READS_FOLLOWERS_MAX: usize = 1_000;
+
 /// How long a write waits for the log of an engine before it is in doubt.
 pub const ENGINE_WRITE_WAIT: Duration = Duration::from_secs(20);
 

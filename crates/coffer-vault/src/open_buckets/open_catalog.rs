@@ -94,9 +94,9 @@ pub(crate) async fn see_commits(id: BucketId, catalog: &Catalog, commits: &Commi
         Err(StoreError::Replaced) => commits.seen(id, catalog.last_commit()),
         _ => {}
     }
-    if let Ok(count) = catalog.commit_count().await {
-        commits.seen(id, count);
-    }
+    // What it committed counts whether it can be read or not.
+    let count = catalog.commit_count().await;
+    commits.seen(id, count.unwrap_or_else(|_| catalog.last_commit()));
 }
 
 /// Refuses an older copy. One that has come further than was known, as after a crash, is made

@@ -192,7 +192,7 @@ impl Standby {
                     }
                     continue;
                 }
-                Ok(None) | Err(_) => {}
+                Ok(Some(Asked::Looking) | None) | Err(_) => {}
             }
             let began = Instant::now();
             match self.follow().await {

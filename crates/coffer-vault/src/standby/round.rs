@@ -16,6 +16,8 @@ use super::{Standby, standby_folder};
 use crate::blocking::blocking;
 use crate::data_folder::failed;
 use crate::error::{Result, VaultError};
+use crate::gateways::Position;
+use crate::system::System;
 use crate::vault::{Vault, VaultOptions};
 
 impl Standby {
@@ -42,9 +44,29 @@ impl Standby {
         if self.served.as_ref() == Some(&now) {
             return Ok(None);
         }
+        let position = self.position(&reader).await?;
         let state = self.open_next(record).await?;
         self.served = Some(now);
-        Ok(Some(state))
+        Ok(Some(ServedState {
+            position: Some(position),
+            ..state
+        }))
+    }
+
+    /// How far all has come that the folder holds, which nothing has opened to write there.
+    async fn position(&self, reader: &CopyReader) -> Result<Position> {
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        let (data, key) = (self.data().to_owned(), reached.keystore.system_key());
+        let system_commits = blocking(move || {
+            let system = System::open_read_only(&data.join("system.db"), &key)?;
+            system.commit_count()
+        });
+        let buckets = self.wanted(reader).into_iter();
+        Ok(Position {
+            system_commits: system_commits.await?,
+            keystore_generation: reached.keystore.generation(),
+            buckets: buckets.map(|(id, state)| (id, state.commits)).collect(),
+        })
     }
 
     /// Brings the folder up to a head.
@@ -128,6 +150,7 @@ impl Standby {
         Ok(ServedState {
             vault,
             lease: Arc::default(),
+            position: None,
         })
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coffer_durable::now_ms;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::gateways::Position;
 use crate::limits::{STANDBY_STATES_MAX, STANDBY_USE_LOOKS_EVERY};
 use crate::vault::Vault;
 
@@ -18,11 +20,33 @@ pub struct ServedState {
     pub vault: Vault,
     /// Held, beside by this, by whatever is under way in it.
     pub lease: Arc<()>,
+    /// How far it has come; not known of what an earlier run left.
+    pub position: Option<Position>,
 }
 
 /// States in whose place others have come.
 #[derive(Default)]
-pub struct FormerStates(VecDeque<(CancellationToken, JoinHandle<()>)>);
+pub struct FormerStates {
+    ending: VecDeque<(CancellationToken, JoinHandle<()>)>,
+    /// How many of them have not ended.
+    count: Arc<AtomicUsize>,
+}
+
+/// A state that has not ended.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 impl ServedState {
     /// Cuts off what is under way here and would be refused by the next: requests of access keys
@@ -48,7 +72,7 @@ impl ServedState {
 
     /// Closes it when nothing of it is under way any more, or at once when it is told to, and
     /// removes it.
-    async fn end(self, at_once: CancellationToken) {
+    async fn end(self, at_once: CancellationToken, _counted: Counted) {
         while Arc::strong_count(&self.lease) > 1 && !at_once.is_cancelled() {
             tokio::select! {
                 () = sleep(STANDBY_USE_LOOKS_EVERY) => {}
@@ -64,14 +88,28 @@ impl ServedState {
 }
 
 impl FormerStates {
+    /// None yet; how many have not ended is counted there.
+    pub fn counted_by(count: Arc<AtomicUsize>) -> Self {
+        Self {
+            count,
+            ending: VecDeque::new(),
+        }
+    }
+
+    /// Whether one more would have the oldest be cut off.
+    pub fn is_full(&self) -> bool {
+        self.count.load(Ordering::SeqCst) >= STANDBY_STATES_MAX
+    }
+
     /// Takes one in whose place another has come.
     pub fn add(&mut self, state: ServedState) {
-        self.0.retain(|(_, task)| !task.is_finished());
+        self.ending.retain(|(_, task)| !task.is_finished());
         let at_once = CancellationToken::new();
-        let task = tokio::spawn(state.end(at_once.clone()));
-        self.0.push_back((at_once, task));
-        if self.0.len() > STANDBY_STATES_MAX
-            && let Some((oldest, _)) = self.0.pop_front()
+        let counted = Counted::new(&self.count);
+        let task = tokio::spawn(state.end(at_once.clone(), counted));
+        self.ending.push_back((at_once, task));
+        if self.ending.len() > STANDBY_STATES_MAX
+            && let Some((oldest, _)) = self.ending.pop_front()
         {
             oldest.cancel();
         }
@@ -79,10 +117,10 @@ impl FormerStates {
 
     /// Closes all of them now.
     pub async fn close(self) {
-        for (at_once, _) in &self.0 {
+        for (at_once, _) in &self.ending {
             at_once.cancel();
         }
-        for (_, task) in self.0 {
+        for (_, task) in self.ending {
             let _ = task.await;
         }
     }

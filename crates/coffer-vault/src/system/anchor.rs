@@ -30,10 +30,12 @@ impl System {
         let sequence = i64::try_from(recorded.sequence).map_err(|_| VaultError::Damaged)?;
         let sql = "INSERT INTO audit_anchor(only, sequence, hash) VALUES(1, ?1, ?2)
                    ON CONFLICT(only) DO UPDATE SET sequence = ?1, hash = ?2";
-        self.held().change(|transaction| {
-            let done = transaction.execute(sql, params![sequence, recorded.hash.0]);
-            done.map_err(StoreError::from)?;
-            Ok(())
+        self.held().anchoring(|held| {
+            held.change(|transaction| {
+                let done = transaction.execute(sql, params![sequence, recorded.hash.0]);
+                done.map_err(StoreError::from)?;
+                Ok(())
+            })
         })
     }
 }

@@ -231,6 +231,11 @@ impl Link {
         Ok(Some(has_happened))
     }
 
+    /// Whether commits are counted.
+    pub(super) fn counts(&self) -> bool {
+        self.number.is_some()
+    }
+
     /// Reads the number of commits anew, next time.
     pub(super) fn forget_number(&mut self) {
         self.drop_connection();

@@ -110,6 +110,8 @@ pub(crate) struct System {
     link: Mutex<Link>,
     /// Whether a commit failed of which it is not known whether it stands.
     is_in_doubt: AtomicBool,
+    /// From which commit to which nothing but the audit log's anchor moved, at the end.
+    anchored: Mutex<Option<(u64, u64)>>,
     buckets: RwLock<Buckets>,
     subjects: RwLock<Subjects>,
 }
@@ -144,6 +146,7 @@ impl System {
         Self {
             link: Mutex::new(Link::new(path, key, access)),
             is_in_doubt: AtomicBool::new(false),
+            anchored: Mutex::default(),
             buckets: RwLock::default(),
             subjects: RwLock::default(),
         }

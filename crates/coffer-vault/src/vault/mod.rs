@@ -25,6 +25,7 @@ use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::fence::{ChangeGate, StandbyLink};
 use crate::freshness::Freshness;
+use crate::gateways::Followers;
 use crate::lifecycle::Day;
 use crate::open_buckets::{OpenBuckets, UsedBucket};
 use crate::system::{BucketRow, LevelTag, LockTime, System};
@@ -87,6 +88,8 @@ pub(crate) struct Inner {
     /// Whether anything may be changed.
     pub(crate) gate: Arc<ChangeGate>,
     pub(crate) standby: Option<StandbyLink>,
+    /// The gateways that follow, and may answer reads.
+    pub(crate) followers: Followers,
     pub(crate) started: Instant,
     /// Held while buckets are made and deleted, which takes several durable steps.
     pub(crate) changing_buckets: tokio::sync::Mutex<()>,
@@ -233,6 +236,11 @@ impl Vault {
     /// The secret that belongs to an access key, to check a signature with.
     pub fn secret_access_key(&self, access_key_id: &str) -> Option<Zeroizing<String>> {
         self.inner.system.secret_access_key(access_key_id, now_ms)
+    }
+
+    /// The id of the bucket of this name, if there is one.
+    pub fn bucket_id(&self, name: &str) -> Option<BucketId> {
+        Some(self.inner.system.bucket_named(name)?.id)
     }
 
     /// The holder of an access key that is neither disabled nor expired.

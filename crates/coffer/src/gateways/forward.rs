@@ -66,13 +66,7 @@ where
     /// # Errors
     /// Of the TLS library.
     pub fn new(identity: &GatewayIdentity, turns: watch::Receiver<Turn>) -> Result<Self, Error> {
-        let connector = GatewayConnector::new(identity.client()?);
-        let pool = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(GATEWAY_IDLE)
-            .pool_max_idle_per_host(GATEWAY_IDLE_CONNECTIONS)
-            .pool_timer(TokioTimer::new())
-            .http1_max_headers(HEADERS_MAX)
-            .build(connector);
+        let pool = pool_of(identity)?;
         Ok(Self { pool, turns })
     }
 
@@ -123,11 +117,30 @@ where
     }
 }
 
+/// Connections to other gateways of an engine.
+///
+/// # Errors
+/// Of the TLS library.
+pub(super) fn pool_of<B>(identity: &GatewayIdentity) -> Result<Client<GatewayConnector, B>, Error>
+where
+    B: Body + Send,
+    B::Data: Send,
+{
+    let connector = GatewayConnector::new(identity.client()?);
+    let pool = Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(GATEWAY_IDLE)
+        .pool_max_idle_per_host(GATEWAY_IDLE_CONNECTIONS)
+        .pool_timer(TokioTimer::new())
+        .http1_max_headers(HEADERS_MAX)
+        .build(connector);
+    Ok(pool)
+}
+
 /// Answers of S3 have metadata in headers, of up to 2 KiB.
 const HEADERS_MAX: usize = 256;
 
 /// The same path and query, at a gateway.
-fn at(address: &Authority, asked: &Uri) -> Option<Uri> {
+pub(super) fn at(address: &Authority, asked: &Uri) -> Option<Uri> {
     let root = || PathAndQuery::from_static("/");
     let path = asked.path_and_query().cloned().unwrap_or_else(root);
     let uri = Uri::builder().scheme(Scheme::HTTPS);

@@ -10,3 +10,5 @@ pub mod connector;
 pub mod told;
 
 pub mod forward;
+
+pub mod ask;

@@ -7,11 +7,13 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 static CLIENT: HeaderName = HeaderName::from_static("x-coffer-gateway-client");
 static TLS: HeaderName = HeaderName::from_static("x-coffer-gateway-tls");
+static QUESTION: HeaderName = HeaderName::from_static("x-coffer-gateway-question");
 
 /// Says it, in place of what the client may have said.
 pub fn tell(headers: &mut HeaderMap, client: IpAddr, tls: Option<&'static str>) {
     headers.remove(&CLIENT);
     headers.remove(&TLS);
+    headers.remove(&QUESTION);
     if let Ok(client) = HeaderValue::from_str(&client.to_string()) {
         headers.insert(&CLIENT, client);
     }
@@ -32,6 +34,16 @@ pub fn heard(headers: &mut HeaderMap) -> (IpAddr, Option<&'static str>) {
     (client.unwrap_or(Ipv4Addr::UNSPECIFIED.into()), tls)
 }
 
+/// Says that it is no request of a client, but a gateway's own question.
+pub fn mark_question(headers: &mut HeaderMap) {
+    headers.insert(&QUESTION, HeaderValue::from_static("reads"));
+}
+
+/// Whether it is one.
+pub fn is_question(headers: &HeaderMap) -> bool {
+    headers.contains_key(&QUESTION)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +55,8 @@ mod tests {
             headers.append(&CLIENT, HeaderValue::from_static(told));
         }
         headers.insert(&TLS, HeaderValue::from_static("1.3"));
+        mark_question(&mut headers);
+        assert!(is_question(&headers));
         let client = IpAddr::from([192, 0, 2, 7]);
         tell(&mut headers, client, None);
         assert_eq!(heard(&mut headers), (client, None));

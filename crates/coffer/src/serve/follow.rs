@@ -6,16 +6,17 @@ use std::time::Duration;
 use coffer_keys::ExportIdentity;
 use coffer_replica::Place;
 use coffer_vault::{
-    FollowOptions, FormerStates, LeaseKeeper, ServedState, Standby, StandbyLink, StandbyTurn,
-    TakenLog, Turn, VaultOptions,
+    FollowOptions, FollowerReads, FormerStates, LeaseKeeper, ServedState, Standby, StandbyLink,
+    StandbyTurn, TakenLog, Turn, VaultOptions,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::config::args::DataListen;
 use crate::connection::listen::local_address;
 use crate::error::Error;
+use crate::gateways::ask::ReadAsker;
 use crate::gateways::authority::share_authority;
 use crate::gateways::forward::Forwarder;
 use crate::gateways::identity::GatewayIdentity;
@@ -53,11 +54,16 @@ pub struct Following {
 struct Follower {
     turns: mpsc::Receiver<StandbyTurn>,
     link: StandbyLink,
+    /// Whether reads may be answered by the states.
+    reads: FollowerReads,
+    /// Whose turn it is to serve the engine whose log is followed, if it is one's.
+    serving: Option<watch::Receiver<Turn>>,
     task: JoinHandle<()>,
 }
 
 impl Follower {
     async fn begin(following: Following) -> Result<Self, Error> {
+        let serving = following.engine.as_ref().map(|keeper| keeper.turns());
         let mut standby = Standby::begin(FollowOptions {
             from: following.from,
             identity: following.identity,
@@ -82,7 +88,13 @@ impl Follower {
                 }
             }
         });
-        Ok(Self { turns, link, task })
+        Ok(Self {
+            turns,
+            link,
+            reads: FollowerReads::default(),
+            serving,
+            task,
+        })
     }
 
     async fn next(&mut self) -> Result<StandbyTurn, Error> {
@@ -91,6 +103,13 @@ impl Follower {
             doing: "following the copy",
             source: stopped(),
         })
+    }
+
+    /// Whether the next state waits until fewer are in use: what is behind is forwarded, so nothing
+    /// has to be cut off for it, unless this gateway is to serve.
+    fn holds_back(&self, former: &FormerStates) -> bool {
+        let serving = self.serving.as_ref();
+        former.is_full() && serving.is_some_and(|turn| *turn.borrow() != Turn::Mine)
     }
 
     async fn stop(self) {
@@ -131,8 +150,9 @@ pub async fn serve_standby(
         data: None,
         ..listeners
     };
+    follower.reads.turn_to(first.position.clone());
     let gateway = match &engine {
-        Some(keeper) => follower_gateway(config, &first, keeper)?,
+        Some(keeper) => follower_gateway(config, &first, keeper, &follower)?,
         None => Gateway::None,
     };
     let server = Server::start(config, &first.vault, listeners, gateway)?;
@@ -178,10 +198,13 @@ async fn serve_turns(
     first: ServedState,
     (signals, reloads): (&mut Signals, &mut Reloads),
 ) -> (Result<Ended, Error>, ServedState, FormerStates) {
-    let (mut current, mut former) = (first, FormerStates::default());
+    let former = FormerStates::counted_by(follower.reads.former_count());
+    let (mut current, mut former) = (first, former);
     let ended = loop {
+        let holds_back = follower.holds_back(&former);
         let turn = tokio::select! {
-            turn = follower.next() => turn,
+            turn = follower.next(), if !holds_back => turn,
+            () = tokio::time::sleep(GATEWAY_RETRY), if holds_back => continue,
             () = reloads.next() => {
                 server.certificate.reload();
                 continue;
@@ -197,6 +220,8 @@ async fn serve_turns(
                 let old = std::mem::replace(&mut current, state);
                 old.cut_off_by(&current);
                 former.add(old);
+                // Last: the one before is counted by then as one that may be in use.
+                follower.reads.turn_to(current.position.clone());
             }
             Ok(StandbyTurn::Promoted(promoted)) => {
                 let as_of = coffer_durable::rfc3339(promoted.as_of_ms);
@@ -211,16 +236,19 @@ async fn serve_turns(
     (ended, current, former)
 }
 
-/// A gateway that follows forwards what it is asked.
+/// A gateway that follows answers reads that it may answer, and forwards the rest.
 fn follower_gateway(
     config: &Config,
     state: &ServedState,
     keeper: &LeaseKeeper,
+    follower: &Follower,
 ) -> Result<Gateway, Error> {
     share_authority(config, &state.vault)?;
     let identity = GatewayIdentity::of(&state.vault.gateway_key())?;
     let forwarder = Forwarder::new(&identity, keeper.turns())?;
-    Ok(Gateway::Follower(Box::new(forwarder)))
+    let reads = (follower.reads.clone(), follower.link.clone());
+    let asker = ReadAsker::begin(&identity, keeper.turns(), reads)?;
+    Ok(Gateway::Follower(Box::new(forwarder), Arc::new(asker)))
 }
 
 /// Wants the lease, now that there is a state to go on from, and takes the log over when it has it.

@@ -99,10 +99,7 @@ impl<S, R> RequestLimit<S, R> {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
         }
-        answer.map(|body| PermitBody {
-            body,
-            _permit: None,
-        })
+        answer.map(PermitBody::without)
     }
 
     /// A permit; none if there was none in time. The claim is taken at its word: signatures are
@@ -154,6 +151,16 @@ pub struct PermitBody<B> {
     body: B,
     /// Given back when the body is dropped.
     _permit: Option<Permit>,
+}
+
+impl<B> PermitBody<B> {
+    /// The body of what takes no turn.
+    pub fn without(body: B) -> Self {
+        Self {
+            body,
+            _permit: None,
+        }
+    }
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for PermitBody<B> {

@@ -9,11 +9,14 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use coffer_s3::{Claim, HttpError, ResponseBody, S3Service};
-use http::{Request, Response};
+use coffer_vault::ReadLease;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{Empty, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::service::Service;
 
 use crate::connection::proxies::Proxies;
+use crate::gateways::ask::ReadAsker;
 use crate::gateways::forward::Forwarder;
 use crate::serve::request_body::WatchedBody;
 
@@ -30,6 +33,10 @@ pub enum Front {
 pub struct There {
     /// For what is answered here all the same.
     pub here: S3Service,
+    /// The same for reads, of which some are answered here.
+    pub reading: S3Service,
+    /// Says which are.
+    pub reads: Arc<ReadAsker>,
     /// What forwards.
     pub forwarder: Forwarder<WatchedBody>,
     /// Whose the connection is.
@@ -68,6 +75,10 @@ impl Service<Request<WatchedBody>> for Front {
 
 impl There {
     async fn answer(&self, request: Request<WatchedBody>) -> Response<FrontBody> {
+        let request = match self.read(request).await {
+            Ok(answer) => return answer,
+            Err(request) => request,
+        };
         let client = self
             .proxies
             .client_of_request(request.headers(), self.client);
@@ -79,6 +90,44 @@ impl There {
                 .map(FrontBody::Here),
         }
     }
+}
+
+impl There {
+    /// Answers a read by the state that is here, if it has all that anyone was shown; or gives the
+    /// request back. What is not answered as it was asked for is the other's to answer, and to
+    /// record.
+    async fn read(
+        &self,
+        request: Request<WatchedBody>,
+    ) -> Result<Response<FrontBody>, Request<WatchedBody>> {
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        if !is_read || !request.body().is_end_stream() {
+            return Err(request);
+        }
+        // One that is not there is asked about as well: that takes time, by which it could be told
+        // from one that is hidden from who asks.
+        let bucket = self.reading.bucket_named(&request);
+        let Some(lease) = self.reads.lease(bucket).await else {
+            return Err(request);
+        };
+        // Another state may be served by now, in which the name is of a bucket that was not asked
+        // about.
+        if self.reading.bucket_named(&request) != bucket {
+            return Err(request);
+        }
+        let (head, body) = request.into_parts();
+        let copy = Request::from_parts(head.clone(), Empty::<Bytes>::new());
+        match self.reading.call(copy).await {
+            Ok(answer) if is_as_asked(answer.status()) && lease.holds() => {
+                Ok(answer.map(|body| FrontBody::Leased(body, lease)))
+            }
+            _ => Err(Request::from_parts(head, body)),
+        }
+    }
+}
+
+fn is_as_asked(status: StatusCode) -> bool {
+    status.is_success() || status == StatusCode::NOT_MODIFIED
 }
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -111,7 +160,16 @@ pub enum FrontBody {
     Here(ResponseBody),
     /// Of the gateway that serves.
     There(Incoming),
+    /// Of this server, for as long as it may answer reads.
+    Leased(ResponseBody, ReadLease),
+    /// What a gateway is told.
+    Told(Full<Bytes>),
 }
+
+/// What was being answered may not be any more.
+#[derive(Debug, thiserror::Error)]
+#[error("this gateway may not answer any more what it was answering")]
+struct NoMore;
 
 impl Body for FrontBody {
     type Data = Bytes;
@@ -127,6 +185,22 @@ impl Body for FrontBody {
                 let polled = Pin::new(body).poll_frame(cx);
                 polled.map(|frame| frame.map(|frame| frame.map_err(Into::into)))
             }
+            Self::Leased(body, lease) => {
+                let frame = ready!(Pin::new(body).poll_frame(cx));
+                // Last: the process may have been paused until now.
+                let frame = frame.map(|frame| {
+                    if lease.holds() {
+                        frame
+                    } else {
+                        Err(NoMore.into())
+                    }
+                });
+                Poll::Ready(frame)
+            }
+            Self::Told(body) => {
+                let polled = Pin::new(body).poll_frame(cx);
+                polled.map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
+            }
         }
     }
 
@@ -134,6 +208,8 @@ impl Body for FrontBody {
         match self {
             Self::Here(body) => body.is_end_stream(),
             Self::There(body) => body.is_end_stream(),
+            Self::Leased(body, _) => body.is_end_stream(),
+            Self::Told(body) => body.is_end_stream(),
         }
     }
 
@@ -141,6 +217,8 @@ impl Body for FrontBody {
         match self {
             Self::Here(body) => body.size_hint(),
             Self::There(body) => body.size_hint(),
+            Self::Leased(body, _) => body.size_hint(),
+            Self::Told(body) => body.size_hint(),
         }
     }
 }

@@ -1,0 +1,161 @@
+//! Asking the gateway that serves how far all has come: one question at a time, for all reads that
+//! came before it was begun.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use coffer_vault::{
+    BucketId, FollowerReads, ReadAnswer, ReadLease, ReadQuestion, Settling, StandbyLink, Turn,
+};
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper_util::client::legacy::Client;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::error::Error;
+use crate::gateways::connector::GatewayConnector;
+use crate::gateways::forward::{at, pool_of};
+use crate::gateways::identity::GatewayIdentity;
+use crate::gateways::told;
+use crate::limits::{
+    READS_ANSWER_MAX_BYTES, READS_ANSWER_WAIT, READS_ASKED_EVERY, READS_RENEWED_EVERY,
+    READS_SETTLED_EVERY, READS_WAITING_MAX,
+};
+
+/// Asks for all reads of a gateway that follows.
+pub struct ReadAsker {
+    asks: mpsc::Sender<Ask>,
+    reads: FollowerReads,
+    tasks: [JoinHandle<()>; 2],
+}
+
+/// A read that waits.
+struct Ask {
+    bucket: Option<BucketId>,
+    answer: oneshot::Sender<Arc<ReadAnswer>>,
+}
+
+impl Drop for ReadAsker {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+impl ReadAsker {
+    /// Asks whose turn it is to serve.
+    ///
+    /// # Errors
+    /// Of the TLS library.
+    pub fn begin(
+        identity: &GatewayIdentity,
+        turns: watch::Receiver<Turn>,
+        (reads, link): (FollowerReads, StandbyLink),
+    ) -> Result<Self, Error> {
+        let (asks, asked) = mpsc::channel(READS_WAITING_MAX);
+        let asking = Asking {
+            pool: pool_of(identity)?,
+            turns,
+            reads: reads.clone(),
+            link,
+            asked,
+        };
+        let tended = reads.clone();
+        let tending = async move {
+            loop {
+                sleep(READS_SETTLED_EVERY).await;
+                tended.tend();
+            }
+        };
+        Ok(Self {
+            asks,
+            reads,
+            tasks: [tokio::spawn(asking.run()), tokio::spawn(tending)],
+        })
+    }
+
+    /// Whether a read that has come may be answered here: one in this bucket, or in none.
+    pub async fn lease(&self, bucket: Option<BucketId>) -> Option<ReadLease> {
+        let (answer, answered) = oneshot::channel();
+        self.asks.try_send(Ask { bucket, answer }).ok()?;
+        let answer = answered.await.ok()?;
+        self.reads.lease(&answer, bucket)
+    }
+}
+
+/// What asks.
+struct Asking {
+    pool: Client<GatewayConnector, Full<Bytes>>,
+    turns: watch::Receiver<Turn>,
+    reads: FollowerReads,
+    /// What brings other states.
+    link: StandbyLink,
+    asked: mpsc::Receiver<Ask>,
+}
+
+impl Asking {
+    async fn run(mut self) {
+        let mut settling = None;
+        loop {
+            let pause = match settling {
+                Some(Settling::Settled) => READS_RENEWED_EVERY,
+                _ => READS_SETTLED_EVERY,
+            };
+            let mut waiting = Vec::new();
+            match timeout(pause, self.asked.recv()).await {
+                Ok(Some(ask)) => waiting.push(ask),
+                Ok(None) => return,
+                // It is asked whether it may go on, whether anyone reads or not.
+                Err(_) => {}
+            }
+            while let Ok(ask) = self.asked.try_recv() {
+                waiting.push(ask);
+            }
+            let began = Instant::now();
+            settling = self.ask(waiting).await;
+            if settling == Some(Settling::Behind) {
+                self.link.look();
+            }
+            sleep_until(began + READS_ASKED_EVERY).await;
+        }
+    }
+
+    /// Asks for these, and tells them; who is told nothing can't be answered here. None, where none
+    /// could be asked.
+    async fn ask(&self, waiting: Vec<Ask>) -> Option<Settling> {
+        let buckets: HashSet<BucketId> = waiting.iter().filter_map(|ask| ask.bucket).collect();
+        let (question, asked) = self.reads.question(buckets);
+        let answer = timeout(READS_ANSWER_WAIT, self.put(&question)).await;
+        let answer = answer.ok().flatten()?;
+        let settling = self.reads.take(&answer, asked);
+        let answer = Arc::new(answer);
+        for ask in waiting {
+            let _ = ask.answer.send(answer.clone());
+        }
+        Some(settling)
+    }
+
+    async fn put(&self, question: &ReadQuestion) -> Option<ReadAnswer> {
+        let address = match &*self.turns.borrow() {
+            Turn::Other { address } => address.parse().ok()?,
+            Turn::Mine | Turn::Unknown => return None,
+        };
+        let body = serde_json::to_vec(question).ok()?;
+        let mut request = Request::new(Full::from(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = at(&address, &"/".parse().ok()?)?;
+        told::mark_question(request.headers_mut());
+        let answer = self.pool.request(request).await;
+        let answer = answer.inspect_err(|error| {
+            tracing::debug!(%error, to = %address, "the gateway that serves was not asked");
+        });
+        let answer = answer.ok().filter(|answer| answer.status().is_success())?;
+        let body = Limited::new(answer.into_body(), READS_ANSWER_MAX_BYTES);
+        let body = body.collect().await.ok()?.to_bytes();
+        serde_json::from_slice(&body).ok()
+    }
+}
