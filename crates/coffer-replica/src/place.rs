@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
+use object_store::aws::Checksum;
 use url::Url;
 
 use crate::error::{ReplicaError, Result};
@@ -49,7 +50,7 @@ impl Place {
         let known: &[&str] = match url.scheme() {
             "file" if url.host_str().is_none_or(str::is_empty) && url.path() != "/" => &[],
             "file" => return Err(refused("write file:///FOLDER, with three slashes")),
-            "s3" => &["endpoint", "region", "ca", "credentials"],
+            "s3" => &["endpoint", "region", "checksum", "ca", "credentials"],
             "az" => &["endpoint", "account", "ca", "credentials"],
             "gs" => &["endpoint", "ca", "credentials"],
             _ => return Err(refused("it must begin with file://, s3://, az:// or gs://")),
@@ -73,6 +74,9 @@ impl Place {
             }
             if name == "endpoint" {
                 check_endpoint(&value).map_err(refused)?;
+            }
+            if name == "checksum" && value.parse::<Checksum>().is_err() {
+                return Err(refused("its checksum is sha256 or crc64nvme"));
             }
         }
         Ok(Self { url })
@@ -167,6 +171,7 @@ mod tests {
             ("gs:///prefix", "gs://BUCKET"),
             ("az://container?region=x", "no parameter `region`"),
             ("az://container?sas_token=x", "no parameter `sas_token`"),
+            ("s3://bucket?checksum=md5", "sha256 or crc64nvme"),
             ("gs://bucket?account=x", "no parameter `account`"),
             ("s3://b?endpoint=ftp://host", "https://HOST"),
             (

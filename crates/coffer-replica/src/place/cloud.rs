@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::list::PaginatedListStore;
@@ -74,6 +74,9 @@ impl Place {
             .with_secret_access_key(secret);
         if let Some(token) = token {
             builder = builder.with_token(token);
+        }
+        if let Some(checksum) = self.parameter("checksum") {
+            builder = builder.with_config(AmazonS3ConfigKey::Checksum, checksum);
         }
         self.guarded(builder.build())
     }
