@@ -10,7 +10,8 @@ use crate::report::table::{cost, figure, place};
 /// What was observed of a server, and is drawn below.
 const COPIED: &str = "bytes copied between kernel and program for each one delivered";
 const CALLS: &str = "system calls of the server for a transfer";
-const COUNTS: [(&str, fn(&Observed) -> f64); 2] = [
+type Count = fn(&Observed) -> f64;
+const COUNTS: [(&str, Count); 2] = [
     (COPIED, Observed::copied),
     (CALLS, Observed::calls_of_a_transfer),
 ];
