@@ -14,8 +14,8 @@ use crate::works::both_ways::both_ways;
 /// Of the interval's upper end: a few rounds prove nothing, and are not taken for a proof.
 const MOST: f64 = 1.05;
 
-/// Rounds of one pair of processes. Where the kernel puts a process decides some per cent of what it
-/// costs, as long as it lives: rounds of a single pair would be sure of that, not of the builds.
+/// Rounds of one pair of processes. Where the kernel puts a process decides some per cent of what
+/// it costs, as long as it lives: rounds of a single pair would be sure of that, not of the builds.
 const PAIR_ROUNDS: usize = 2;
 
 /// GET and PUT of 64 MiB and 4 KiB by this build, against the build that `--other` names.

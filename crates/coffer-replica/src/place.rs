@@ -1,8 +1,9 @@
 //! Where a copy is, by its URL.
 //!
-//! `file:///mnt/disk/coffer`; `s3://bucket/prefix` with the parameters `endpoint`, `region`, `ca`
-//! (a file of certificates) and `credentials` (a file as the tools of that cloud have it);
-//! `az://container/prefix` with `account` in place of the region; `gs://bucket/prefix` with neither.
+//! `file:///mnt/disk/coffer`; `s3://bucket/prefix` with the parameters `endpoint`, `region`,
+//! `checksum` (one to send with what is put), `ca` (a file of certificates) and `credentials` (a
+//! file as the tools of that cloud have it); `az://container/prefix` with `account` in place of
+//! region and checksum; `gs://bucket/prefix` with none of them.
 //! Credentials come from that file or from the environment, never from the URL.
 
 use std::fs;
@@ -87,12 +88,13 @@ impl Place {
         self.url.as_str()
     }
 
-    /// The URL without what names files of certificates and credentials.
+    /// The URL without what names files of certificates and credentials, and how it is written to.
     pub fn public_url(&self) -> String {
         let mut url = self.url.clone();
         url.set_query(None);
         let kept = self.url.query_pairs();
-        for (name, value) in kept.filter(|(name, _)| !["ca", "credentials"].contains(&&**name)) {
+        let is_told = |name: &str| !["ca", "credentials", "checksum"].contains(&name);
+        for (name, value) in kept.filter(|(name, _)| is_told(name)) {
             url.query_pairs_mut().append_pair(&name, &value);
         }
         url.to_string()
@@ -187,5 +189,13 @@ mod tests {
             let error = Place::parse(url).unwrap_err().to_string();
             assert!(error.contains(told), "{url}: {error}");
         }
+    }
+
+    #[test]
+    fn a_place_is_told_without_files_and_ways_of_writing() {
+        let same = "s3://b/p?ca=/x&checksum=sha256&endpoint=https://h&credentials=/y";
+        let told = Place::parse(same).unwrap().public_url();
+        let plain = Place::parse("s3://b/p?endpoint=https://h").unwrap();
+        assert_eq!(told, plain.public_url());
     }
 }

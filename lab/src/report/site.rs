@@ -220,7 +220,9 @@ fn verdict(advice: &Advice, machine: usize) -> Markup {
     html! {
         td.verdict-cell.(class) data-machine=(machine) {
             b { (word) }
-            @if let Some(times) = times { small { " the next takes " (figure(times.ratio.median)) " ×" } }
+            @if let Some(times) = times {
+                small { " the next takes " (figure(times.ratio.median)) " ×" }
+            }
             @if only { small { " only this ran" } }
         }
     }
