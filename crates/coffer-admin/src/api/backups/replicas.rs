@@ -35,9 +35,10 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
 pub struct ReplicaRequest {
     /// Its name: 1 to 63 of `a` to `z`, `0` to `9` and `-`.
     pub name: String,
-    /// Where: `file:///FOLDER`, or `s3://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `gs://BUCKET/PREFIX`
-    /// with the parameters `endpoint`, `region` and `checksum` (of `s3`: `sha256` or `crc64nvme`),
-    /// `account` (of `az`), `ca` and `credentials`, the last two being files of the server's machine.
+    /// Where: `file:///FOLDER`, or `s3://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or
+    /// `gs://BUCKET/PREFIX` with the parameters `endpoint`, `region` and `checksum` (of `s3`:
+    /// `sha256` or `crc64nvme`), `account` (of `az`), `ca` and `credentials`, the last two being
+    /// files of the server's machine.
     pub url: String,
     /// How long what was can be restored: ten years at most; seven days where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

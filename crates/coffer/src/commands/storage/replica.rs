@@ -40,8 +40,10 @@ pub enum ReplicaCommand {
         name: String,
         /// file:///FOLDER, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX or gs://BUCKET/PREFIX
         ///
-        /// Parameters: endpoint=URL, ca=FILE and credentials=FILE; region=NAME and checksum=sha256
-        /// or crc64nvme of s3, account=NAME of az.
+        /// Parameters: endpoint=URL, ca=FILE and credentials=FILE; account=NAME of az; region=NAME of
+        /// s3.
+        ///
+        /// Of s3 also checksum=sha256 or crc64nvme: one is sent with all that is put.
         url: String,
         /// How long what was can be restored, such as 30d, 12h or 0s for the newest only
         #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
