@@ -94,20 +94,15 @@ impl Vault {
                 _ => Ok(()),
             };
             tracing::info!(%actor, act = name.name(), outcome = ended.as_str(), "administration");
-            match (outcome, recorded) {
-                (Ok(_), Err(VaultError::AuditUnavailable(error))) => {
-                    Err(VaultError::EndNotRecorded(error))
-                }
-                (Ok(_), Err(error)) => Err(error),
-                (Ok(value), Ok(_)) => {
-                    held.map_err(not_held)?;
-                    let waited_for = &this.inner.copies.waited_for;
-                    waited_for.acknowledge_change(under_way.as_ref()).await?;
-                    acting.recall().await;
-                    Ok(value)
-                }
-                (outcome, _) => outcome,
+            let done = told(outcome, recorded, held);
+            if done.is_ok() {
+                let waited_for = &this.inner.copies.waited_for;
+                waited_for.acknowledge_change(under_way.as_ref()).await?;
             }
+            if done.as_ref().err().is_none_or(VaultError::says_done) {
+                acting.recall().await;
+            }
+            done
         });
         acting.await.map_err(|_| VaultError::ShuttingDown)?
     }
@@ -139,5 +134,15 @@ impl Vault {
         facts: &Facts,
     ) -> Result<()> {
         self.refuse_without(actor, Role::KeyCustodian, name, facts)
+    }
+}
+
+/// What is told of an act. That it was done is told also where that could not be recorded, or held.
+fn told<T, R>(outcome: Result<T>, recorded: Result<R>, held: Result<()>) -> Result<T> {
+    match (outcome, recorded) {
+        (Ok(_), Err(VaultError::AuditUnavailable(error))) => Err(VaultError::EndNotRecorded(error)),
+        (Ok(_), Err(error)) => Err(error),
+        (Ok(value), Ok(_)) => held.map(|()| value).map_err(not_held),
+        (outcome, _) => outcome,
     }
 }
