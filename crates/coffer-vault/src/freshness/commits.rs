@@ -81,8 +81,8 @@ impl Commits {
         self.news.fetch_add(1, Ordering::Release);
     }
 
-    /// Of a catalog that was let go of, commits may not be known: it is to be looked at again before
-    /// it counts as known.
+    /// Of a catalog that was let go of, commits may not be known: it is to be looked at again
+    /// before it counts as known.
     pub(crate) fn is_to_be_met(&self, id: BucketId) {
         self.met.lock().remove(&id);
     }

@@ -140,7 +140,9 @@ impl Followers {
         if self.term.is_some() {
             tracing::warn!(
                 %error,
-                "it is not certain what became of an act of administration: until another gateway                  serves, or this one is started again, those that follow answer no reads by                  themselves and forward all of them"
+                "it is not certain what became of an act of administration: until another gateway \
+                 serves, or this one is started again, those that follow answer no reads by \
+                 themselves and forward all of them"
             );
         }
     }

@@ -186,8 +186,8 @@ impl Vault {
     }
 
     /// After a read of administration, before it is answered: waits until a head has what it may
-    /// have told, where the server is a gateway of an engine, and no other answers reads by what was
-    /// before it began to serve; then looks whether it still serves.
+    /// have told, where the server is a gateway of an engine, and no other answers reads by what
+    /// was before it began to serve; then looks whether it still serves.
     ///
     /// # Errors
     /// [`CopyError`](crate::CopyError): `LeaseEnded`, `NotYet`, `NotAnyMore`.
