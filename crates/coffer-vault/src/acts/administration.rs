@@ -146,3 +146,24 @@ fn told<T, R>(outcome: Result<T>, recorded: Result<R>, held: Result<()>) -> Resu
         (outcome, _) => outcome,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use coffer_audit::AuditError;
+
+    use super::*;
+
+    /// Gateways that answer by what was taken away are waited for then, as where all went well.
+    #[test]
+    fn that_an_act_was_done_is_said_though_its_end_could_not_be_recorded_or_held() {
+        let unrecorded = || Err::<(), _>(VaultError::AuditUnavailable(AuditError::Closed));
+        let says_done = |told: Result<()>| told.err().map(|error| error.says_done());
+        assert_eq!(says_done(told(Ok(()), Ok(()), Ok(()))), None);
+        assert_eq!(says_done(told(Ok(()), unrecorded(), Ok(()))), Some(true));
+        let not_held = Err(VaultError::ShuttingDown);
+        assert_eq!(says_done(told(Ok(()), Ok(()), not_held)), Some(true));
+        let failed = || Err(VaultError::NoSuchLevel);
+        assert_eq!(says_done(told(failed(), Ok(()), Ok(()))), Some(false));
+        assert_eq!(says_done(told(failed(), unrecorded(), Ok(()))), Some(false));
+    }
+}
