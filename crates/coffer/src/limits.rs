@@ -1,11 +1,16 @@
 //! Every limit of the program. The defaults stand here; a configuration file can set those of
-//! [`Limits`] in its `[limits]` table, mostly for tests and unusual sites.
+//! [`Limits`] in its `[limits]` table, mostly for tests and unusual sites. Those of gateways are a
+//! part of it.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use coffer_vault::SubjectLimits;
 use serde::Deserialize;
+
+mod gateways;
+
+pub use self::gateways::*;
 
 /// How often programs are told how far files have come.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -138,52 +143,6 @@ pub const PROXY_LINE_BYTES: usize = 107;
 
 /// Addresses that a request may have passed through, as its headers tell.
 pub const FORWARDED_HOPS_MAX: usize = 16;
-
-/// How long it may take to reach the gateway of an engine that serves.
-pub const GATEWAY_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How long a gateway waits to hear which one serves, while that changes.
-pub const GATEWAY_TURN_WAIT: Duration = Duration::from_secs(12);
-
-/// How often a gateway that follows asks whether it may go on to answer reads, where none asks for
-/// anything.
-pub const READS_RENEWED_EVERY: Duration = Duration::from_millis(500);
-
-/// How often it asks while it may not, and looks whether what it answers may still be.
-pub const READS_SETTLED_EVERY: Duration = Duration::from_millis(100);
-
-/// It asks no more often than this: reads that come meanwhile share a question.
-pub const READS_ASKED_EVERY: Duration = Duration::from_millis(1);
-
-/// How long a read waits for the answer; after that it is forwarded.
-pub const READS_ANSWER_WAIT: Duration = Duration::from_secs(1);
-
-/// So many reads wait for an answer at once; more are forwarded. No question names more buckets.
-pub const READS_WAITING_MAX: usize = 1_000;
-
-/// The longest question, or answer, in bytes.
-pub const READS_ANSWER_MAX_BYTES: usize = 256 * 1_024;
-
-/// How long a connection between gateways stays open that is not used.
-pub const GATEWAY_IDLE: Duration = Duration::from_secs(20);
-
-/// How many such connections stay open at most.
-pub const GATEWAY_IDLE_CONNECTIONS: usize = 128;
-
-/// How much of the blobs a gateway keeps on its disk where nothing is said, in bytes.
-pub const CACHE_BYTES_DEFAULT: u64 = 10_000_000_000;
-
-/// How often a gateway looks whether its cache is within its bounds.
-pub const CACHE_TENDED_EVERY: Duration = Duration::from_secs(1);
-
-/// How long requests may go on of a gateway that stops serving, or following.
-pub const GATEWAY_PATIENCE: Duration = Duration::from_millis(500);
-
-/// How long a gateway waits before it tries again to take its place.
-pub const GATEWAY_RETRY: Duration = Duration::from_millis(500);
-
-/// See [`GATEWAY_RETRY`]: twice as long each time, but no longer than this.
-pub const GATEWAY_RETRY_MAX: Duration = Duration::from_secs(10);
 
 /// Open files that are needed besides those of connections and requests: databases and listeners.
 pub const OTHER_FILES: usize = 1024;

@@ -101,12 +101,16 @@ impl Connections {
 
     /// Puts the copy in the log's place, while there are no connections.
     pub(crate) fn settle_log(&self, copy: DurableCopy) -> Result<()> {
-        copy.put()?;
-        self.is_log_in_doubt.store(false, Ordering::Release);
-        Ok(())
+        copy.put()
     }
 
-    /// Writing to the log failed: what it holds is made durable before it is believed again.
+    /// What is in the log is on the disk, and is about to be counted.
+    pub(crate) fn believe_the_log(&self) {
+        self.is_log_in_doubt.store(false, Ordering::Release);
+    }
+
+    /// Writing to the log failed, or it is not known how far it goes: what it holds is made durable
+    /// before it is believed again.
     pub(crate) fn doubt_the_log(&self) {
         self.is_log_in_doubt.store(true, Ordering::Release);
     }

@@ -347,7 +347,9 @@ impl Shared {
         // Also after a failure, for it may stand.
         self.readers.committed();
         match &done {
-            Ok(()) => self.count(current),
+            // The next write opens another one, which counts.
+            Ok(()) if self.count(current).is_err() => *session = None,
+            Ok(()) => {}
             Err(StoreError::InDoubt) => {
                 self.connections.doubt_the_log();
                 if let Some(session) = session.take() {
@@ -364,27 +366,6 @@ impl Shared {
         }
         done
     }
-
-    /// Another session, after the last one was let go of. A log in doubt is replaced by a durable
-    /// copy first. Those who read use it until the copy is made, and wait while it takes its place.
-    fn reopen(&self) -> Result<Session> {
-        let copy = self.connections.copy_log_in_doubt()?;
-        let _paused = copy.is_some().then(|| self.readers.pause()).transpose()?;
-        copy.map_or(Ok(()), |copy| self.connections.settle_log(copy))?;
-        let (own_files, tapped) = (self.connections.own_files(), self.connections.tapped());
-        let session = Session::new(self.connections.open()?, own_files, tapped)?;
-        // What was in doubt may stand, and then readers see it.
-        self.count(&session);
-        Ok(session)
-    }
-
-    /// Remembers how far all has come that is durable.
-    fn count(&self, session: &Session) {
-        if let Ok(count) = session.commit_count() {
-            self.newest.write(count);
-            self.connections.committed(count);
-        }
-    }
 }
 
 /// Closes the queue when a write panics, for it is not known what became of it. Who waits hears.
@@ -397,3 +378,5 @@ impl Drop for OnPanic<'_> {
         queue.waiting.clear();
     }
 }
+
+mod reopen;

@@ -29,7 +29,9 @@ pub(crate) struct Disk {
     files: HashMap<PathBuf, Known>,
     /// So many syncs of a log fail from now on.
     pub(crate) failing_syncs: u32,
-    /// So many syncs of the folder fail from now on.
+    /// So many syncs of the folder succeed from now on, before others fail.
+    pub(crate) passing_folder_syncs: u32,
+    /// So many syncs of the folder fail after that.
     pub(crate) failing_folder_syncs: u32,
     /// What the folder held when it was last synced.
     pub(crate) synced_names: HashSet<PathBuf>,
@@ -97,7 +99,9 @@ impl Disk {
     }
 
     fn sync_names(&mut self) -> c_int {
-        if self.failing_folder_syncs > 0 {
+        if self.passing_folder_syncs > 0 {
+            self.passing_folder_syncs -= 1;
+        } else if self.failing_folder_syncs > 0 {
             self.failing_folder_syncs -= 1;
             return self.refuse(libc::EIO);
         }

@@ -242,6 +242,34 @@ async fn a_commit_in_doubt_that_shows_is_counted() {
     }
 }
 
+/// The log is made durable, and the database can't be opened then: readers see the commit that was
+/// in doubt, and it is not counted yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_shows_is_in_doubt_until_it_is_counted() {
+    let _one = ONE.lock().await;
+    let bucket = Bucket::new().await;
+    let catalog = &bucket.catalog;
+    assert!(bucket.put("a", 1, Precondition::None).await);
+    calls::disk(|disk| {
+        disk.failing_syncs = 1;
+        // That of the log's new name succeeds, and none of those that follow.
+        disk.passing_folder_syncs = 1;
+        disk.failing_folder_syncs = u32::MAX;
+    });
+    assert!(!bucket.put("a", 2, Precondition::None).await);
+    let (shown, counted) = (catalog.commit_count().await.unwrap(), catalog.last_commit());
+    assert!(
+        counted < shown,
+        "it is the case that is meant: {counted} of {shown}"
+    );
+    assert!(catalog.is_committing());
+    calls::disk(|disk| disk.failing_folder_syncs = 0);
+    assert!(bucket.put("b", 1, Precondition::None).await);
+    assert!(!catalog.is_committing());
+    assert_eq!(catalog.last_commit(), catalog.commit_count().await.unwrap());
+    bucket.assert_nothing_is_lost("not counted at once").await;
+}
+
 /// A start on a full disk, after a kill.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_left_log_waits_for_room_and_is_never_written_over() {

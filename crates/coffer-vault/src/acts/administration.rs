@@ -94,20 +94,15 @@ impl Vault {
                 _ => Ok(()),
             };
             tracing::info!(%actor, act = name.name(), outcome = ended.as_str(), "administration");
-            match (outcome, recorded) {
-                (Ok(_), Err(VaultError::AuditUnavailable(error))) => {
-                    Err(VaultError::EndNotRecorded(error))
-                }
-                (Ok(_), Err(error)) => Err(error),
-                (Ok(value), Ok(_)) => {
-                    held.map_err(not_held)?;
-                    let waited_for = &this.inner.copies.waited_for;
-                    waited_for.acknowledge_change(under_way.as_ref()).await?;
-                    acting.recall().await;
-                    Ok(value)
-                }
-                (outcome, _) => outcome,
+            let done = told(outcome, recorded, held);
+            if done.is_ok() {
+                let waited_for = &this.inner.copies.waited_for;
+                waited_for.acknowledge_change(under_way.as_ref()).await?;
             }
+            if done.as_ref().err().is_none_or(VaultError::says_done) {
+                acting.recall().await;
+            }
+            done
         });
         acting.await.map_err(|_| VaultError::ShuttingDown)?
     }
@@ -139,5 +134,36 @@ impl Vault {
         facts: &Facts,
     ) -> Result<()> {
         self.refuse_without(actor, Role::KeyCustodian, name, facts)
+    }
+}
+
+/// What is told of an act. That it was done is told also where that could not be recorded, or held.
+fn told<T, R>(outcome: Result<T>, recorded: Result<R>, held: Result<()>) -> Result<T> {
+    match (outcome, recorded) {
+        (Ok(_), Err(VaultError::AuditUnavailable(error))) => Err(VaultError::EndNotRecorded(error)),
+        (Ok(_), Err(error)) => Err(error),
+        (Ok(value), Ok(_)) => held.map(|()| value).map_err(not_held),
+        (outcome, _) => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coffer_audit::AuditError;
+
+    use super::*;
+
+    /// Gateways that answer by what was taken away are waited for then, as where all went well.
+    #[test]
+    fn that_an_act_was_done_is_said_though_its_end_could_not_be_recorded_or_held() {
+        let unrecorded = || Err::<(), _>(VaultError::AuditUnavailable(AuditError::Closed));
+        let says_done = |told: Result<()>| told.err().map(|error| error.says_done());
+        assert_eq!(says_done(told(Ok(()), Ok(()), Ok(()))), None);
+        assert_eq!(says_done(told(Ok(()), unrecorded(), Ok(()))), Some(true));
+        let not_held = Err(VaultError::ShuttingDown);
+        assert_eq!(says_done(told(Ok(()), Ok(()), not_held)), Some(true));
+        let failed = || Err(VaultError::NoSuchLevel);
+        assert_eq!(says_done(told(failed(), Ok(()), Ok(()))), Some(false));
+        assert_eq!(says_done(told(failed(), unrecorded(), Ok(()))), Some(false));
     }
 }

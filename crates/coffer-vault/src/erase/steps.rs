@@ -205,6 +205,10 @@ impl Vault {
 
     /// Nothing was erased.
     fn show_again(&self, ids: &[BucketId], hidden: Vec<Arc<BucketRow>>) {
+        // One may have been in doubt, or still be at work.
+        for id in ids {
+            self.inner.freshness.commits.is_to_be_met(*id);
+        }
         self.inner.open_buckets.unbar(ids);
         self.inner.system.show(hidden);
     }
@@ -236,6 +240,11 @@ impl Vault {
             self.inner.open_buckets.let_go(*id);
         }
         join_all(open.iter().map(|bucket| bucket.catalog.abandon())).await;
+        // If they are spared, what they committed last counts.
+        for bucket in open {
+            let commits = &self.inner.freshness.commits;
+            commits.seen(bucket.id, bucket.catalog.last_commit());
+        }
     }
 
     /// Lets go of the catalogs, and waits until no request holds the buckets any more.

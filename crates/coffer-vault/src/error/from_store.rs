@@ -60,6 +60,11 @@ impl From<Absent> for VaultError {
 }
 
 impl VaultError {
+    /// Whether it says that what was asked for was done all the same.
+    pub(crate) fn says_done(&self) -> bool {
+        matches!(self, Self::EndNotRecorded(_) | Self::EndNotHeld(_))
+    }
+
     /// Whether a refusal tells of what the bucket holds, or what has been set in its level.
     pub(crate) fn tells_what_is_stored(&self) -> bool {
         matches!(

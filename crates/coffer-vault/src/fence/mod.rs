@@ -197,6 +197,20 @@ mod tests {
     }
 
     #[test]
+    fn what_fails_is_not_looked_at_without_pause() {
+        let (link, mut asked) = StandbyLink::new("s3://engine".to_owned(), true);
+        let mut is_asked = || asked.try_recv().is_ok();
+        link.look();
+        assert!(is_asked() && !is_asked());
+        link.change(|told| told.state = StandbyState::Failing);
+        link.look();
+        assert!(!is_asked());
+        link.change(|told| told.state = StandbyState::Following);
+        link.look();
+        assert!(is_asked());
+    }
+
+    #[test]
     fn a_copy_that_was_not_asked_in_time_lets_nothing_be_changed() {
         let gate = fenced(Duration::from_secs(60));
         assert!(gate.check().is_err(), "not asked yet");

@@ -129,9 +129,15 @@ impl StandbyLink {
         self.told.lock().1 = Some(at);
     }
 
-    /// Has a gateway look at once for what the log that it follows has.
+    /// Whether the last attempt to follow failed.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.told.lock().0.state == StandbyState::Failing
+    }
+
+    /// Has a gateway look at once for what the log that it follows has; not where that failed: it
+    /// is tried again in time.
     pub fn look(&self) {
-        if self.is_of_engine {
+        if self.is_of_engine && !self.is_failing() {
             // If it is asked for something else, it looks soon.
             let _ = self.asks.try_send(Asked::Looking);
         }

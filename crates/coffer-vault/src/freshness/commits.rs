@@ -81,6 +81,12 @@ impl Commits {
         self.news.fetch_add(1, Ordering::Release);
     }
 
+    /// Of a catalog that was let go of, commits may not be known: it is to be looked at again
+    /// before it counts as known.
+    pub(crate) fn is_to_be_met(&self, id: BucketId) {
+        self.met.lock().remove(&id);
+    }
+
     /// How far a catalog is known to have come.
     pub(crate) fn highest_of(&self, id: BucketId) -> u64 {
         self.highest.lock().get(&id).copied().unwrap_or(0)

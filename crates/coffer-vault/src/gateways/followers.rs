@@ -7,7 +7,7 @@ use std::time::Duration;
 use coffer_seal::random_bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::question::{ReadQuestion, Recall};
 use crate::error::VaultError;
@@ -80,6 +80,7 @@ impl Acting<'_> {
                 | VaultError::SystemInDoubt
         );
         if is_uncertain {
+            self.followers.warn_of_uncertainty(error);
             self.followers.acting.fetch_add(1, Ordering::SeqCst);
             self.followers.take_away();
         }
@@ -124,6 +125,26 @@ impl Followers {
     /// Whether none is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         self.acting.load(Ordering::SeqCst) == 0
+    }
+
+    /// Waits until nothing is allowed any more that was by who served before: what that one had
+    /// taken away is not told of before.
+    pub(crate) async fn begun(&self) {
+        if let Some(term) = &self.term {
+            sleep(term.free_from.saturating_sub(ServingRight::now())).await;
+        }
+    }
+
+    /// Of a gateway: what does not end by itself is not left to be found.
+    fn warn_of_uncertainty(&self, error: &VaultError) {
+        if self.term.is_some() {
+            tracing::warn!(
+                %error,
+                "it is not certain what became of an act of administration: until another gateway \
+                 serves, or this one is started again, those that follow answer no reads by \
+                 themselves and forward all of them"
+            );
+        }
     }
 
     /// The act that is under way takes something away.
@@ -287,6 +308,16 @@ mod tests {
         followers.term.as_mut().unwrap().free_from = soon;
         recalled(&Arc::new(followers)).await.unwrap();
         assert!(ServingRight::now() >= soon);
+    }
+
+    #[tokio::test]
+    async fn what_was_taken_away_by_the_one_before_is_told_when_nothing_is_allowed_by_it() {
+        let mut followers = Followers::new(true);
+        let soon = ServingRight::now() + Duration::from_millis(150);
+        followers.term.as_mut().unwrap().free_from = soon;
+        followers.begun().await;
+        assert!(ServingRight::now() >= soon);
+        Followers::new(false).begun().await;
     }
 
     #[test]

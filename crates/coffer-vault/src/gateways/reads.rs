@@ -76,30 +76,31 @@ struct State {
     /// Of each bucket, the connections by which it was read in: what was opened may still lie in
     /// their buffers.
     read_by: HashMap<BucketId, Connections>,
-    /// Those of buckets that are gone, until they have ended.
+    /// Those of buckets that are gone: they go on, until it is heard that one was taken away.
+    gone: Vec<Connections>,
+    /// Those of them that were cut, until they have ended.
     ending: Vec<Connections>,
 }
 
 impl State {
-    /// Ends all that is being answered, and the right to it.
+    /// Ends all that is being answered, and the right to it, and the connections by which buckets
+    /// were read in that are gone, or of which the key is.
     fn cut(&mut self) {
         std::mem::take(&mut self.right).end();
         for line in self.answering.drain().filter_map(|(_, line)| line) {
             line.cut();
         }
+        self.gone.iter().for_each(Connections::cut);
+        self.ending.append(&mut self.gone);
     }
 
-    /// Cuts the connections by which buckets were read in that are gone, or of which the key is.
-    fn cut_gone(&mut self, position: &Position) {
-        let read_by = std::mem::take(&mut self.read_by);
-        for (id, connections) in read_by {
-            if position.buckets.contains_key(&id) {
-                self.read_by.insert(id, connections);
-            } else {
-                connections.cut();
-                self.ending.push(connections);
-            }
-        }
+    /// Notes the connections by which buckets were read in that this one does not have. Most were
+    /// empty when they were deleted, and what else goes by the same connections is not theirs.
+    fn note_gone(&mut self, position: &Position) {
+        let is_gone = |id: &BucketId, _: &mut Connections| !position.buckets.contains_key(id);
+        let gone = self.read_by.extract_if(is_gone);
+        self.gone.extend(gone.map(|(_, connections)| connections));
+        self.gone.retain(|connections| connections.count() > 0);
     }
 
     fn has_ending(&mut self) -> bool {
@@ -148,7 +149,7 @@ impl FollowerReads {
     pub fn turn_to(&self, position: Option<Position>) {
         let mut state = self.0.state.lock();
         if let Some(position) = &position {
-            state.cut_gone(position);
+            state.note_gone(position);
         }
         state.served = position.map(Arc::new);
     }
@@ -216,7 +217,8 @@ impl FollowerReads {
     /// Ends what is being answered when that may not be any more. To be called often.
     pub fn tend(&self) {
         let mut state = self.0.state.lock();
-        if !state.right.holds() && !state.answering.is_empty() {
+        let has_any = !(state.answering.is_empty() && state.gone.is_empty());
+        if has_any && !state.right.holds() {
             state.cut();
         }
     }
@@ -304,11 +306,11 @@ mod tests {
         told(&reads, &not_yet);
         assert!(!may(&reads, &not_yet));
         let mut short = answer(0, 5);
-        short.lasts_ms = u64::try_from(READS_MARGIN.as_millis()).unwrap() + 40;
+        short.lasts_ms = u64::try_from(READS_MARGIN.as_millis()).unwrap() + 400;
         told(&reads, &short);
         let lease = reads.lease(&short, Some(BUCKET)).unwrap();
         assert!(lease.holds());
-        std::thread::sleep(Duration::from_millis(60));
+        std::thread::sleep(Duration::from_millis(450));
         assert!(!lease.holds() && !may(&reads, &short), "as after a pause");
         reads.tend();
         told(&reads, &answer(0, 5));
@@ -341,24 +343,47 @@ mod tests {
         assert!(!lease.holds());
     }
 
-    #[tokio::test]
-    async fn connections_that_read_in_a_bucket_are_cut_when_its_key_is_gone_idle_as_they_are() {
-        let reads = serving(position(3, 5));
+    /// One by which was read in the bucket, which is gone by now.
+    async fn after_the_bucket(reads: &FollowerReads) -> ConnectionCutoff {
         let line = ConnectionCutoff::default();
-        let read = async { assert!(may(&reads, &answer(0, 5))) };
+        let read = async { assert!(may(reads, &answer(0, 5))) };
         line.scope(read).await;
         reads.turn_to(Some(position(3, 6)));
-        assert!(!line.is_cut(), "it is there");
         let mut without = position(4, 6);
         without.buckets.clear();
         reads.turn_to(Some(without));
-        assert!(line.is_cut());
-        let mut next = answer(1, 5);
+        line
+    }
+
+    #[tokio::test]
+    async fn connections_that_read_in_a_bucket_are_cut_when_it_is_taken_away_idle_as_they_are() {
+        let reads = serving(position(3, 5));
+        let line = after_the_bucket(&reads).await;
+        let mut next = answer(0, 5);
         next.system_commits = 4;
+        assert_eq!(told(&reads, &next), Settled);
+        reads.tend();
+        assert!(!line.is_cut(), "it was deleted, and nothing was taken away");
+        next.recall = recall(1);
         assert_eq!(told(&reads, &next), SoonSettled);
+        assert!(line.is_cut());
         assert_eq!(reads.question([]).0.settled, None, "it has not ended");
         drop(line);
         assert_eq!(told(&reads, &next), SoonSettled);
         assert_eq!(reads.question([]).0.settled, Some(recall(1)));
+    }
+
+    #[tokio::test]
+    async fn who_may_answer_no_more_keeps_no_connection_of_a_bucket_that_is_gone() {
+        let reads = serving(position(3, 5));
+        let line = after_the_bucket(&reads).await;
+        reads.tend();
+        assert!(!line.is_cut());
+        reads.0.state.lock().right.end();
+        reads.tend();
+        assert!(
+            line.is_cut(),
+            "it may have been erased, and none is there to say so"
+        );
     }
 }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::open_bucket::{OpenBucket, UsedBucket};
-use super::open_catalog::{count_damage_of, open_catalog, see_commits};
+use super::open_catalog::{count_damage_of, open_catalog};
 use super::own_file::own_file;
 use super::slots::{Slot, Slots};
 use super::taps::Taps;
@@ -228,7 +228,7 @@ impl OpenBuckets {
         };
         let surplus = {
             let mut slots = self.slots.lock();
-            let surplus = slots.make_room(self.open_max);
+            let surplus = self.make_room(&mut slots);
             slots.by_id.insert(id, Arc::new(slot));
             surplus
         };
@@ -329,13 +329,6 @@ impl OpenBuckets {
         self.versioning.lock().get(&id).copied()
     }
 
-    async fn close_idle(&self, bucket: UsedBucket) {
-        // It is not in use, so nothing is committed after this look.
-        self.look(bucket.id, &bucket.catalog).await;
-        see_commits(bucket.id, &bucket.catalog, &self.commits).await;
-        bucket.catalog.close().await;
-    }
-
     /// All that are open.
     pub(crate) fn all(&self) -> Vec<UsedBucket> {
         let slots = self.slots.lock();
@@ -382,7 +375,7 @@ impl OpenBuckets {
             slot.last_used.store(now, Ordering::Relaxed);
             return Ok((slot.clone(), slot.users.add(), Vec::new()));
         }
-        let surplus = slots.make_room(self.open_max);
+        let surplus = self.make_room(&mut slots);
         let slot = Arc::new(Slot {
             last_used: AtomicU64::new(now),
             ..Slot::default()

@@ -192,6 +192,8 @@ impl Standby {
                     }
                     continue;
                 }
+                // Asked for before the last attempt failed.
+                Ok(Some(Asked::Looking)) if self.link.is_failing() => continue,
                 Ok(Some(Asked::Looking) | None) | Err(_) => {}
             }
             let began = Instant::now();

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::fence::StandbyLink;
 use crate::gateways::Position;
 use crate::limits::{STANDBY_STATES_MAX, STANDBY_USE_LOOKS_EVERY};
 use crate::vault::Vault;
@@ -50,7 +51,9 @@ impl Drop for Counted {
 
 impl ServedState {
     /// Cuts off what is under way here and would be refused by the next: requests of access keys
-    /// that count no more, and in buckets that are gone or of which the key was destroyed.
+    /// that count no more, and in buckets that are gone or of which the key was destroyed. The
+    /// latter not at a gateway, which hears of what was erased from the one that serves, and ends
+    /// then what it is answering (`gateways`).
     pub fn cut_off_by(&self, next: &Self) {
         let (old, new) = (&self.vault.inner, &next.vault.inner);
         for entry in old.system.all_subjects() {
@@ -61,6 +64,9 @@ impl ServedState {
                     holder.cutoff.cut();
                 }
             }
+        }
+        if old.standby.as_ref().is_some_and(StandbyLink::is_of_engine) {
+            return;
         }
         let is_gone = |id| !new.keystore.holds_bucket(id) || new.system.bucket_of_id(id).is_none();
         let rows = old.system.buckets().into_iter();

@@ -117,3 +117,34 @@ async fn what_a_lock_spares_at_the_last_look_still_counts() {
     vault.inner.probe.lock().take();
     vault.close().await;
 }
+
+/// Nothing below that count is told of it, to gateways that follow neither.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_spared_bucket_committed_last_is_known() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, ids) = scene(data.path()).await;
+    vault.stop_holding().await;
+    let rows = vault.inner.system.buckets();
+    let row = rows.iter().find(|row| row.id == ids[0]).unwrap().clone();
+    let bucket = vault.grant(&row).await.unwrap().bucket;
+    let commits = &vault.inner.freshness.commits;
+    bucket.catalog.raise_commit_count(90).await.unwrap();
+    let last = bucket.catalog.last_commit();
+    assert!(commits.of_met(row.id).unwrap() < last);
+    drop(bucket);
+    let (inner, locked) = (vault.inner.clone(), row.clone());
+    *vault.inner.probe.lock() = Some(Box::new(move |_| {
+        let held = Lock {
+            has_hold: true,
+            ..Lock::default()
+        };
+        drop(inner.system.cover_lock(&locked, held).unwrap());
+    }));
+    assert!(vault.erase_bucket(&LOCAL, &row.name).await.is_err());
+    vault.inner.probe.lock().take();
+    assert_eq!(commits.highest_of(row.id), last);
+    assert_eq!(commits.of_met(row.id), None, "it is opened first");
+    drop(vault.grant(&row).await.unwrap());
+    assert_eq!(commits.of_met(row.id), Some(last));
+    vault.close().await;
+}

@@ -186,12 +186,14 @@ impl Vault {
     }
 
     /// After a read of administration, before it is answered: waits until a head has what it may
-    /// have told, where the server is a gateway of an engine, and looks whether it still serves.
+    /// have told, where the server is a gateway of an engine, and no other answers reads by what
+    /// was before it began to serve; then looks whether it still serves.
     ///
     /// # Errors
     /// [`CopyError`](crate::CopyError): `LeaseEnded`, `NotYet`, `NotAnyMore`.
     pub async fn settle_what_was_read(&self) -> Result<()> {
         self.inner.copies.waited_for.settle_read().await?;
+        self.inner.followers.begun().await;
         self.check_serves()
     }
 

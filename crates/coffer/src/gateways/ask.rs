@@ -21,8 +21,8 @@ use crate::gateways::forward::{at, pool_of};
 use crate::gateways::identity::GatewayIdentity;
 use crate::gateways::told;
 use crate::limits::{
-    READS_ANSWER_MAX_BYTES, READS_ANSWER_WAIT, READS_ASKED_EVERY, READS_RENEWED_EVERY,
-    READS_SETTLED_EVERY, READS_WAITING_MAX,
+    READS_ANSWER_MAX_BYTES, READS_ANSWER_WAIT, READS_ASKED_EVERY, READS_LOOKED_FOR_EVERY,
+    READS_RENEWED_EVERY, READS_SETTLED_EVERY, READS_WAITING_MAX,
 };
 
 /// Asks for all reads of a gateway that follows.
@@ -100,6 +100,7 @@ struct Asking {
 impl Asking {
     async fn run(mut self) {
         let mut settling = None;
+        let mut looked: Option<Instant> = None;
         loop {
             let pause = match settling {
                 Some(Settling::Settled) => READS_RENEWED_EVERY,
@@ -117,8 +118,10 @@ impl Asking {
             }
             let began = Instant::now();
             settling = self.ask(waiting).await;
-            if settling == Some(Settling::Behind) {
+            let is_due = looked.is_none_or(|at| at.elapsed() >= READS_LOOKED_FOR_EVERY);
+            if is_due && settling == Some(Settling::Behind) {
                 self.link.look();
+                looked = Some(Instant::now());
             }
             sleep_until(began + READS_ASKED_EVERY).await;
         }

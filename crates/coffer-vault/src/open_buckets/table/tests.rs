@@ -118,6 +118,24 @@ async fn buckets_that_were_just_made_are_closed_for_others_too() {
     assert!(scene.buckets.get(BucketId([2; 16])).is_none());
 }
 
+/// A client that leaves while others are closed for what it asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn how_far_a_bucket_came_is_known_though_its_closing_is_broken_off() {
+    let scene = Scene::new().await;
+    let used = scene.open().await.unwrap();
+    used.catalog.raise_commit_count(9).await.unwrap();
+    let last = used.catalog.last_commit();
+    drop(used);
+    for number in 2..4 {
+        scene.make(number).await;
+    }
+    let commits = &scene.buckets.commits;
+    assert!(commits.of_met(ID).unwrap() < last);
+    drop(scene.buckets.slot(BucketId([4; 16])).unwrap());
+    assert!(scene.buckets.get(ID).is_none());
+    assert_eq!(commits.of_met(ID), Some(last));
+}
+
 /// Buffers of a connection may hold what it read before the bucket was closed to make room.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_of_a_bucket_that_was_closed_are_cut_with_it() {

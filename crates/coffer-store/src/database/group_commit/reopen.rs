@@ -1,0 +1,32 @@
+//! Beginning anew after a failure, and how far all has come then.
+
+use super::Shared;
+use crate::database::write_session::Session;
+use crate::error::Result;
+
+impl Shared {
+    /// Another session, after the last one was let go of. A log in doubt is replaced by a durable
+    /// copy first. Those who read use it until the copy is made, and wait while it takes its place.
+    pub(super) fn reopen(&self) -> Result<Session> {
+        let copy = self.connections.copy_log_in_doubt()?;
+        let _paused = copy.is_some().then(|| self.readers.pause()).transpose()?;
+        copy.map_or(Ok(()), |copy| self.connections.settle_log(copy))?;
+        let (own_files, tapped) = (self.connections.own_files(), self.connections.tapped());
+        let session = Session::new(self.connections.open()?, own_files, tapped)?;
+        // What was in doubt may stand, and then readers see it. So it is in doubt until it is
+        // counted, whatever fails before that.
+        self.connections.believe_the_log();
+        self.count(&session)?;
+        Ok(session)
+    }
+
+    /// Remembers how far all has come that is durable. Where that can't be told, the log is in
+    /// doubt: readers may see more than is remembered.
+    pub(super) fn count(&self, session: &Session) -> Result<()> {
+        let count = session.commit_count();
+        let count = count.inspect_err(|_| self.connections.doubt_the_log())?;
+        self.newest.write(count);
+        self.connections.committed(count);
+        Ok(())
+    }
+}
