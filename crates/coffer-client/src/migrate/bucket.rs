@@ -33,12 +33,25 @@ impl Migration {
         self.report.bucket(report);
     }
 
+    /// What came would be listed as new, and come again, without an end.
+    fn check_elsewhere(&self, from: &str, to: &str) -> Result<(), MigrateError> {
+        let Origin::Service { client, .. } = &self.origin else {
+            return Ok(());
+        };
+        let (source, target) = (client.endpoint().text(), self.target.endpoint().text());
+        if from == to && source.eq_ignore_ascii_case(target) {
+            return Err(MigrateError::IntoItself);
+        }
+        Ok(())
+    }
+
     async fn whole_bucket(
         self: &Arc<Self>,
         from: &str,
         to: &str,
         prefix: &str,
     ) -> Result<BucketReport, MigrateError> {
+        self.check_elsewhere(from, to)?;
         let client = match &self.origin {
             Origin::Service { client, .. } => Some(Arc::clone(client)),
             Origin::Folders(_) | Origin::Folder(_) => None,

@@ -27,6 +27,9 @@ pub enum MigrateError {
         /// Its name.
         bucket: String,
     },
+    /// Source and target are the same bucket.
+    #[error("a bucket can't be moved into itself: name another bucket as the target")]
+    IntoItself,
     /// A file that lies in no bucket's folder.
     #[error(
         "{path} lies beside the folders that become buckets: move it into one, or name a bucket \
@@ -70,6 +73,12 @@ pub enum MigrateError {
          it stays; --overwrite puts the source's before it"
     )]
     Occupied,
+    /// Another wrote at the target while this ran.
+    #[error(
+        "was written or deleted at the target by another while this ran: that stays, and the next \
+         run looks anew"
+    )]
+    ChangedThere,
     /// An older version can't be put behind newer ones.
     #[error(
         "newer versions of this name are at the target already, and older ones can't be put \
@@ -164,6 +173,7 @@ impl MigrateError {
             Self::Mover(error) => error.code(),
             Self::Source { .. } => "invalid_argument",
             Self::NoBucket { .. } => "NoSuchBucket",
+            Self::IntoItself => "into_itself",
             Self::Stray { .. } => "in_no_bucket",
             Self::Link => "symbolic_link",
             Self::Unfinished => "unfinished",
@@ -171,6 +181,7 @@ impl MigrateError {
             Self::Disorder { .. } => "disorder",
             Self::TooMany { .. } => "too_many_versions",
             Self::Occupied => "occupied",
+            Self::ChangedThere => "changed_at_target",
             Self::Late => "newer_versions_there",
             Self::Waits => "older_version_missing",
             Self::NoVersions => "no_versions",

@@ -4,33 +4,24 @@
 //! It is not synced: a line that a crash has cut off costs a comparison, no more. In memory each
 //! line is some 70 bytes, whatever the name's length.
 
-use std::collections::{HashMap, HashSet};
+mod lines;
+
+#[cfg(test)]
+mod tests;
+
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::digest;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 
-use crate::limits::LEDGER_LINE_BYTES;
 use crate::migrate::error::MigrateError;
 use crate::s3::ListedVersion;
 
-/// A version, told from all others of its bucket.
-type Mark = [u8; 16];
+pub(super) use self::lines::{Begun, Part};
 
-fn mark(parts: &[&str]) -> Mark {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in parts {
-        context.update(&(part.len() as u64).to_le_bytes());
-        context.update(part.as_bytes());
-    }
-    let mut mark = Mark::default();
-    mark.copy_from_slice(&context.finish().as_ref()[..16]);
-    mark
-}
+use self::lines::{Known, Line, Mark, mark, read, take};
 
 /// A version of the source. Where it has an id of its own, nothing of it can change; else another
 /// content has another time, length or entity tag.
@@ -51,61 +42,6 @@ pub(super) fn identity(version_id: Option<&str>, etag: &str) -> String {
 
 fn identity_of(version: &ListedVersion) -> String {
     identity(Some(&version.version_id), &version.object.etag)
-}
-
-/// A line.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "line", rename_all = "kebab-case")]
-enum Line {
-    /// Of what, and where it goes: the first line.
-    Of { source: String, target: String },
-    /// A version has arrived.
-    Arrived {
-        key: String,
-        version: String,
-        etag: String,
-        modified: String,
-        bytes: u64,
-        target: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        crc64nvme: Option<String>,
-    },
-    /// An upload of a version in parts was begun.
-    Begun { version: String, begun: Begun },
-    /// An upload was given up.
-    Ended { version: String },
-    /// A part of an upload is at the target.
-    Part { upload_id: String, part: Part },
-}
-
-/// An upload that was begun.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Begun {
-    pub(super) key: String,
-    pub(super) upload_id: String,
-    pub(super) compares: bool,
-    pub(super) part_bytes: u64,
-}
-
-/// A part of one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Part {
-    pub(super) number: u32,
-    pub(super) etag: String,
-    pub(super) crc: u64,
-}
-
-struct Arrived {
-    target: Mark,
-    crc: Option<u64>,
-}
-
-#[derive(Default)]
-struct Known {
-    arrived: HashMap<Mark, Arrived>,
-    /// All that this migration ever stored at the target.
-    ours: HashSet<Mark>,
-    uploads: HashMap<Mark, (Begun, Vec<Part>)>,
 }
 
 /// The ledger of a bucket, which this process holds.
@@ -206,9 +142,7 @@ impl Ledger {
             target: target.to_owned(),
             crc64nvme: crc.map(|crc| format!("{crc:016x}")),
         };
-        self.add(&line)?;
-        take(&mut self.known.lock(), line);
-        Ok(())
+        self.note(line)
     }
 
     /// Whether this version at the target came of that one at the source.
@@ -266,122 +200,59 @@ impl Ledger {
     pub(super) fn upload_of(&self, key: &str, of: &ListedVersion) -> Option<(Begun, Vec<Part>)> {
         self.known.lock().uploads.remove(&source_mark(key, of))
     }
-}
 
-/// Reads lines; those that are none mean nothing.
-fn read(file: &File) -> std::io::Result<Known> {
-    let mut known = Known::default();
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let read = reader.by_ref().take(LEDGER_LINE_BYTES);
-        if { read }.read_until(b'\n', &mut line)? == 0 {
-            return Ok(known);
-        }
-        if let Ok(line) = serde_json::from_slice(&line) {
-            take(&mut known, line);
-        }
-    }
-}
-
-fn take(known: &mut Known, line: Line) {
-    match line {
-        Line::Of { .. } => {}
-        Line::Arrived {
-            key,
-            version,
-            etag,
-            modified,
-            bytes,
-            target,
-            crc64nvme,
-        } => {
-            let source = mark(&[&key, &version, &etag, &modified, &bytes.to_string()]);
-            let target = mark(&[&key, &target]);
-            let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
-            known.ours.insert(target);
-            known.uploads.remove(&source);
-            known.arrived.insert(source, Arrived { target, crc });
-        }
-        Line::Begun { version, begun } => {
-            let version = hex::decode(version).unwrap_or_default();
-            if let Ok(version) = version.try_into() {
-                known.uploads.insert(version, (begun, Vec::new()));
-            }
-        }
-        Line::Ended { version } => {
-            let version: Option<Mark> = hex::decode(version).ok().and_then(|it| it.try_into().ok());
-            known.uploads.remove(&version.unwrap_or_default());
-        }
-        Line::Part { upload_id, part } => {
-            let of = { known.uploads.values_mut() }.find(|(begun, _)| begun.upload_id == upload_id);
-            if let Some((_, parts)) = of {
-                parts.push(part);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::s3::ListedObject;
-
-    fn version(id: &str, etag: &str) -> ListedVersion {
-        ListedVersion {
-            object: ListedObject {
-                key: "k".to_owned(),
-                bytes: 3,
-                etag: etag.to_owned(),
-                modified: "2026".to_owned(),
-            },
-            version_id: id.to_owned(),
-            is_latest: true,
-            is_marker: false,
-        }
+    /// Notes that a version of the source goes out: should its answer be lost, what is at the
+    /// target is known for what it is.
+    pub(super) fn sending(&self, key: &str, of: &ListedVersion) -> Result<(), MigrateError> {
+        let version = hex::encode(source_mark(key, of));
+        self.note(Line::Sending { version })
     }
 
-    #[test]
-    fn what_arrived_is_known_later_and_lines_that_are_cut_off_mean_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Ledger::open(folder.path(), "s", "t", true);
-        let ledger = open().unwrap();
-        let (source, target) = (version("v1", "\"a\""), version("null", "\"b\""));
-        ledger.arrived("k", &source, "e:b", Some(7)).unwrap();
-        let begun = Begun {
-            key: "k".to_owned(),
-            upload_id: "u".to_owned(),
-            compares: true,
-            part_bytes: 5,
-        };
-        let part = Part {
-            number: 1,
-            etag: "e".to_owned(),
-            crc: 9,
-        };
-        let other = version("v2", "");
-        ledger.begun("k", &other, &begun).unwrap();
-        ledger.part("u", part.clone()).unwrap();
-        assert!(matches!(open(), Err(MigrateError::Busy { .. })));
-        let path = ledger.path.clone();
-        drop(ledger);
-        let text = fs::read(&path).unwrap();
-        fs::write(&path, &text[..text.len() - 4]).unwrap();
-        let ledger = open().unwrap();
-        assert!(ledger.came_of("k", &target, &source));
-        assert_eq!(ledger.crc_of("k", &source), Some(7));
-        assert!(ledger.is_ours("k", &target) && !ledger.is_ours("l", &target));
-        assert!(!ledger.came_of("k", &version("null", "c"), &source));
-        assert!(!ledger.came_of("k", &target, &version("v1", "z")));
-        // The part's line was cut off; what is added now is on a line of its own.
-        assert_eq!(ledger.upload_of("k", &other), Some((begun.clone(), vec![])));
-        ledger.part("u", part.clone()).unwrap();
-        drop(ledger);
-        let ledger = open().unwrap();
-        let needless = ledger.needless_uploads().unwrap();
-        assert_eq!(needless, [begun]);
-        drop(ledger);
-        assert_eq!(open().unwrap().upload_of("k", &other), None);
+    /// Notes that it did not arrive.
+    pub(super) fn unsent(&self, key: &str, of: &ListedVersion) -> Result<(), MigrateError> {
+        let version = hex::encode(source_mark(key, of));
+        self.note(Line::Unsent { version })
+    }
+
+    /// Whether it went out, and it is not known whether it arrived.
+    pub(super) fn was_sent(&self, key: &str, of: &ListedVersion) -> bool {
+        let sending = &self.known.lock().sending;
+        sending.contains(&source_mark(key, of))
+    }
+
+    /// Notes that a version is at the target, which another has stored there.
+    pub(super) fn same(
+        &self,
+        key: &str,
+        of: &ListedVersion,
+        target: &str,
+        crc: Option<u64>,
+    ) -> Result<(), MigrateError> {
+        self.note(Line::Same {
+            key: key.to_owned(),
+            version: hex::encode(source_mark(key, of)),
+            target: target.to_owned(),
+            crc64nvme: crc.map(|crc| format!("{crc:016x}")),
+        })
+    }
+
+    /// Notes what a setting of the bucket is about to be; nothing, where it is removed.
+    pub(super) fn set(&self, setting: &str, document: &str) -> Result<(), MigrateError> {
+        self.note(Line::Set {
+            setting: setting.to_owned(),
+            document: document.to_owned(),
+        })
+    }
+
+    /// What this migration made of a setting, if it has set it and not removed it.
+    pub(super) fn has_set(&self, setting: &str) -> Option<String> {
+        let set = self.known.lock().settings.get(setting).cloned();
+        set.filter(|document| !document.is_empty())
+    }
+
+    fn note(&self, line: Line) -> Result<(), MigrateError> {
+        self.add(&line)?;
+        take(&mut self.known.lock(), line);
+        Ok(())
     }
 }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use http::Method;
-
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::identity;
 use crate::migrate::place::Place;
 use crate::migrate::plan::{Both, Matched};
 use crate::migrate::report::{Line, Proof};
+use crate::migrate::transfer::Seen;
 use crate::migrate::{Migration, Mode};
 use crate::mover::{Event, Moved};
 use crate::s3::checksum::{Algorithm, Checksum};
@@ -98,7 +97,10 @@ impl Migration {
         if !self.options.overwrite && both.there.iter().zip(&matched.used).any(is_foreign) {
             return Err(MigrateError::Occupied);
         }
-        let outcome = self.moved(place, &both.key, of).await?;
+        if self.options.overwrite {
+            matched.seen = Seen::Anything;
+        }
+        let outcome = self.moved(place, &both.key, of, &mut matched.seen).await?;
         if !place.keeps_versions {
             // What was there has been replaced.
             matched.used.fill(true);
@@ -133,7 +135,8 @@ impl Migration {
     }
 
     /// Looks among what is there, and of which the ledger knows nothing, for a version of the
-    /// source: of a run whose ledger is lost, or that ended before its last line.
+    /// source: of a run whose ledger is lost, or that ended before its last line. It is this
+    /// migration's own only if the ledger says that it was sent: another may have stored the same.
     async fn found(
         &self,
         place: &Arc<Place>,
@@ -173,10 +176,12 @@ impl Migration {
             };
             (matched.of[index], matched.used[at]) = (Some(at), true);
             let (id, etag) = (&there.version_id, &there.object.etag);
-            let crc = crc_of(checksum.as_ref());
-            place
-                .ledger
-                .arrived(&both.key, of, &identity(Some(id), etag), crc)?;
+            let (crc, target) = (crc_of(checksum.as_ref()), identity(Some(id), etag));
+            if place.ledger.was_sent(&both.key, of) {
+                place.ledger.arrived(&both.key, of, &target, crc)?;
+            } else {
+                place.ledger.same(&both.key, of, &target, crc)?;
+            }
             return Ok(Some(Outcome::there(there, proof, checksum)));
         }
         match differs {
@@ -185,19 +190,18 @@ impl Migration {
         }
     }
 
-    /// Moves a version.
+    /// Moves a version to where that was seen.
     async fn moved(
         self: &Arc<Self>,
         place: &Arc<Place>,
         key: &str,
         of: &ListedVersion,
+        seen: &mut Seen,
     ) -> Result<Outcome, MigrateError> {
         if of.is_marker {
-            let request = place.at_target(key).request(Method::DELETE);
-            let answer = self.target.send(&request).await?;
-            let id = answer.header("x-amz-version-id").map(str::to_owned);
-            let is_marker = answer.header("x-amz-delete-marker") == Some("true");
-            let id = id.filter(|_| is_marker).ok_or(MigrateError::NoVersions)?;
+            let what = (&**place, key, of);
+            let id = self.hide(what, &place.at_target(key), seen).await?;
+            *seen = Seen::Nothing;
             let identity = identity(Some(&id), "");
             place.ledger.arrived(key, of, &identity, None)?;
             return Ok(Outcome {
@@ -209,7 +213,8 @@ impl Migration {
         }
         let bytes = of.object.bytes;
         self.tell(&Event::Found { files: 1, bytes });
-        let landed = self.land(place, key, of).await?;
+        let landed = self.land(place, key, of, seen).await?;
+        *seen = Seen::Object(landed.etag.clone());
         let crc = crc_of(Some(&landed.checksum));
         place.ledger.arrived(key, of, &landed.identity, crc)?;
         let name = place.at_target(key);
@@ -295,25 +300,14 @@ impl Migration {
         deletes: bool,
     ) {
         let key = &both.key;
-        let is_ours = place.ledger.is_ours(key, there);
-        let is_gone = is_ours && !both.is_hidden;
-        let mut outcome = match (is_ours, is_gone) {
-            (true, true) => "gone",
-            (true, false) => "unread",
-            (false, _) => "only-at-target",
-        };
+        let mut is_ours = place.ledger.is_ours(key, there);
         let mut problem = None;
-        place.count(|tally| {
-            tally.gone += u64::from(is_gone);
-            tally.unread += u64::from(is_ours && !is_gone);
-            tally.others += u64::from(!is_ours);
-        });
-        if is_gone && deletes && self.options.delete && self.options.mode == Mode::Move {
+        let is_to_go = is_ours && !both.is_hidden && deletes;
+        let mut is_deleted = false;
+        if is_to_go && self.options.delete && self.options.mode == Mode::Move {
             match self.delete_at_target(place, there).await {
-                Ok(()) => {
-                    outcome = "deleted";
-                    place.count(|tally| tally.deleted += 1);
-                }
+                // What another has put there by now is theirs.
+                Ok(is_done) => (is_ours, is_deleted) = (is_done, is_done),
                 Err(error) => {
                     problem = Some(error.to_string());
                     place.count(|tally| tally.missing += 1);
@@ -322,6 +316,19 @@ impl Migration {
                 }
             }
         }
+        let is_gone = is_ours && !both.is_hidden;
+        let outcome = match (is_ours, is_gone) {
+            (true, true) if is_deleted => "deleted",
+            (true, true) => "gone",
+            (true, false) => "unread",
+            (false, _) => "only-at-target",
+        };
+        place.count(|tally| {
+            tally.gone += u64::from(is_gone);
+            tally.deleted += u64::from(is_deleted);
+            tally.unread += u64::from(is_ours && !is_gone);
+            tally.others += u64::from(!is_ours);
+        });
         self.report.line(&Line {
             outcome,
             bucket: &place.to,
@@ -337,17 +344,20 @@ impl Migration {
         });
     }
 
+    /// False where another has put something else in its place.
     async fn delete_at_target(
         &self,
         place: &Place,
         there: &ListedVersion,
-    ) -> Result<(), MigrateError> {
+    ) -> Result<bool, MigrateError> {
+        let mut name = ObjectName::new(&place.to, &there.object.key);
+        if !place.keeps_versions && !there.is_marker {
+            return self.delete_seen(&name, &there.object.etag).await;
+        }
         let version_id = Some(there.version_id.clone());
-        let name = ObjectName {
-            version_id: version_id.filter(|_| place.keeps_versions),
-            ..ObjectName::new(&place.to, &there.object.key)
-        };
-        Ok(self.target.delete_object(&name).await?)
+        name.version_id = version_id.filter(|_| place.keeps_versions);
+        self.target.delete_object(&name).await?;
+        Ok(true)
     }
 }
 

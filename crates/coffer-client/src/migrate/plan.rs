@@ -2,6 +2,7 @@
 //! the target's came from the source.
 
 use crate::migrate::ledger::Ledger;
+use crate::migrate::transfer::Seen;
 use crate::s3::ListedVersion;
 
 /// A name at both sides, the oldest version first.
@@ -19,6 +20,8 @@ pub(super) struct Matched {
     pub(super) of: Vec<Option<usize>>,
     /// Of each of the target's, whether it is one of those.
     pub(super) used: Vec<bool>,
+    /// What is the newest at the target.
+    pub(super) seen: Seen,
 }
 
 impl Both {
@@ -45,7 +48,8 @@ impl Both {
                 found
             })
             .collect();
-        Matched { of, used }
+        let seen = Seen::listed(self.there.last());
+        Matched { of, used, seen }
     }
 }
 

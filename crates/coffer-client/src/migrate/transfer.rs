@@ -1,5 +1,7 @@
 //! A version from the source to the target: in one piece or in parts, summed as it passes.
 
+mod guard;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,6 +22,10 @@ use crate::mover::{Event, MoverError, Together, part_bytes, pieces};
 use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
 use crate::s3::{DonePart, ListedVersion, ObjectName, Sent, Stored};
 
+pub(super) use self::guard::Seen;
+
+use self::guard::Write;
+
 const ALGORITHM: Algorithm = Algorithm::Crc64Nvme;
 
 /// A version that is at the target.
@@ -28,6 +34,7 @@ pub(super) struct Landed {
     pub(super) version_id: Option<String>,
     /// What tells it from others there.
     pub(super) identity: String,
+    pub(super) etag: String,
     pub(super) checksum: Checksum,
     pub(super) proof: Proof,
 }
@@ -50,12 +57,13 @@ struct Sum {
 }
 
 impl Migration {
-    /// Moves the bytes of a version, with all that it is beside them.
+    /// Moves the bytes of a version, with all that it is beside them, to where that was seen.
     pub(super) async fn land(
         self: &Arc<Self>,
         place: &Arc<Place>,
         key: &str,
         of: &ListedVersion,
+        seen: &Seen,
     ) -> Result<Landed, MigrateError> {
         let small = of.object.bytes <= PART_BYTES;
         let permits = self.permits_for(of.object.bytes.min(PART_BYTES));
@@ -68,14 +76,14 @@ impl Migration {
         }
         let name = place.at_target(key);
         let (stored, sum, is_told) = if let Some(whole) = opened.whole.clone().filter(|_| small) {
-            let landed = self
-                .land_whole(&name, &opened, &of.object.etag, whole)
-                .await;
+            let what = (&**place, key, of);
+            let landed = self.land_whole(what, &name, &opened, whole, seen).await;
             drop(permit);
             landed?
         } else {
             drop(permit);
-            self.land_parts(place, key, of, &name, opened).await?
+            let to = (&name, seen);
+            self.land_parts(place, key, of, to, opened).await?
         };
         self.proven(&name, stored, sum, is_told).await
     }
@@ -110,6 +118,7 @@ impl Migration {
         }
         Ok(Landed {
             identity: identity(version_id.as_deref(), &stored.etag),
+            etag: stored.etag,
             version_id,
             checksum: sum,
             proof: if is_told {
@@ -127,10 +136,11 @@ impl Migration {
 
     async fn land_whole(
         &self,
+        what: (&Place, &str, &ListedVersion),
         name: &ObjectName,
         opened: &Opened,
-        etag: &str,
         whole: Bytes,
+        seen: &Seen,
     ) -> Result<(Stored, Checksum, bool), MigrateError> {
         if let Some(told) = &opened.told {
             check(told, &whole)?;
@@ -139,7 +149,8 @@ impl Migration {
         let mut headers = opened.attributes.to_store(opened.tags.clone());
         headers.push((ALGORITHM.header().to_owned(), sum.text()));
         // The entity tag stays what it was, where it was the MD5.
-        let tagged = hex::decode(etag.trim_matches('"')).ok();
+        let (_, _, of) = what;
+        let tagged = hex::decode(of.object.etag.trim_matches('"')).ok();
         if let Some(tagged) = tagged.filter(|tagged| tagged.len() == 16) {
             let md5 = block_in_place(|| checksum(Algorithm::Md5, &whole));
             if md5.value == tagged {
@@ -147,9 +158,11 @@ impl Migration {
             }
         }
         let request = name.request(Method::PUT).headers(&headers);
-        let request = request.body(whole, Some(self.sent()));
-        let answer = self.target.send(&request).await?;
-        let stored = Stored::of_headers(&answer.headers);
+        let write = Write::Whole {
+            request: &request,
+            body: &whole,
+        };
+        let stored = self.store(what, name, seen, &write, &sum).await?;
         Ok((stored, sum, opened.told.is_some()))
     }
 
@@ -158,7 +171,7 @@ impl Migration {
         place: &Arc<Place>,
         key: &str,
         of: &ListedVersion,
-        name: &ObjectName,
+        (name, seen): (&ObjectName, &Seen),
         opened: Opened,
     ) -> Result<(Stored, Checksum, bool), MigrateError> {
         let headers = opened.attributes.to_store(opened.tags.clone());
@@ -207,8 +220,13 @@ impl Migration {
         };
         let done: Vec<DonePart> = sums.into_iter().map(|sum| sum.done).collect();
         let whole = upload.begun.compares.then_some(&sum);
-        let id = &upload.begun.upload_id;
-        let stored = self.target.complete_upload(name, id, &done, whole).await?;
+        let write = Write::Complete {
+            upload_id: &upload.begun.upload_id,
+            parts: &done,
+            whole,
+        };
+        let what = (&**place, key, of);
+        let stored = self.store(what, name, seen, &write, &sum).await?;
         Ok((stored, sum, is_told))
     }
 

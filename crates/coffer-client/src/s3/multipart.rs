@@ -167,6 +167,19 @@ impl Client {
         parts: &[DonePart],
         whole: Option<&Checksum>,
     ) -> Result<Stored, S3Error> {
+        self.complete_upload_if(name, upload_id, parts, whole, (&[], None))
+            .await
+    }
+
+    /// The same with headers such as `if-match`, and who is told when a request failed.
+    pub(crate) async fn complete_upload_if(
+        &self,
+        name: &ObjectName,
+        upload_id: &str,
+        parts: &[DonePart],
+        whole: Option<&Checksum>,
+        (conditions, sent): (&[(String, String)], Option<Sent>),
+    ) -> Result<Stored, S3Error> {
         let leaf = |name: &str, text: String| Element {
             name: name.to_owned(),
             text,
@@ -191,14 +204,15 @@ impl Client {
             children: parts.iter().map(part).collect(),
             ..Element::default()
         };
-        let mut request = name.request(Method::POST).query("uploadId", upload_id);
+        let request = name.request(Method::POST).query("uploadId", upload_id);
+        let mut request = request.headers(conditions);
         if let Some(whole) = whole {
             request = request
                 .header("x-amz-checksum-type", "FULL_OBJECT")
                 .header(whole.algorithm.header(), whole.text());
         }
         let body = Bytes::from(document.to_xml());
-        let (answer, headers) = self.document(&request.body(body, None)).await?;
+        let (answer, headers) = self.document(&request.body(body, sent)).await?;
         let mut stored = Stored::of_headers(&headers);
         stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
         let told = answer.value_of(&ALGORITHM.element());

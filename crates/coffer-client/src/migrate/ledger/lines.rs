@@ -1,0 +1,175 @@
+//! The lines of a ledger, and what is known of those that were read.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+use aws_lc_rs::digest;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::LEDGER_LINE_BYTES;
+
+/// A version, told from all others of its bucket.
+pub(super) type Mark = [u8; 16];
+
+pub(super) fn mark(parts: &[&str]) -> Mark {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_le_bytes());
+        context.update(part.as_bytes());
+    }
+    let mut mark = Mark::default();
+    mark.copy_from_slice(&context.finish().as_ref()[..16]);
+    mark
+}
+
+/// A line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+pub(super) enum Line {
+    /// Of what, and where it goes: the first line.
+    Of { source: String, target: String },
+    /// A version has arrived.
+    Arrived {
+        key: String,
+        version: String,
+        etag: String,
+        modified: String,
+        bytes: u64,
+        target: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        crc64nvme: Option<String>,
+    },
+    /// A version of the source is at the target, where another has stored the same.
+    Same {
+        key: String,
+        version: String,
+        target: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        crc64nvme: Option<String>,
+    },
+    /// A version goes out, and may arrive without an answer that says so.
+    Sending { version: String },
+    /// It did not arrive.
+    Unsent { version: String },
+    /// A setting of the bucket is made this; if it is empty, it is removed.
+    Set { setting: String, document: String },
+    /// An upload of a version in parts was begun.
+    Begun { version: String, begun: Begun },
+    /// An upload was given up.
+    Ended { version: String },
+    /// A part of an upload is at the target.
+    Part { upload_id: String, part: Part },
+}
+
+/// An upload that was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::migrate) struct Begun {
+    pub(in crate::migrate) key: String,
+    pub(in crate::migrate) upload_id: String,
+    pub(in crate::migrate) compares: bool,
+    pub(in crate::migrate) part_bytes: u64,
+}
+
+/// A part of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::migrate) struct Part {
+    pub(in crate::migrate) number: u32,
+    pub(in crate::migrate) etag: String,
+    pub(in crate::migrate) crc: u64,
+}
+
+pub(super) struct Arrived {
+    pub(super) target: Mark,
+    pub(super) crc: Option<u64>,
+}
+
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) arrived: HashMap<Mark, Arrived>,
+    /// All that this migration ever stored at the target.
+    pub(super) ours: HashSet<Mark>,
+    /// What was sent, and whose answer is not known.
+    pub(super) sending: HashSet<Mark>,
+    pub(super) uploads: HashMap<Mark, (Begun, Vec<Part>)>,
+    /// What this migration has set of the bucket.
+    pub(super) settings: HashMap<String, String>,
+}
+
+/// A mark as it stands in a line; of what is none, one that nothing has.
+fn mark_of(text: &str) -> Mark {
+    let bytes = hex::decode(text).unwrap_or_default();
+    bytes.try_into().unwrap_or_default()
+}
+
+/// Reads lines; those that are none mean nothing.
+pub(super) fn read(file: &File) -> std::io::Result<Known> {
+    let mut known = Known::default();
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.by_ref().take(LEDGER_LINE_BYTES);
+        if { read }.read_until(b'\n', &mut line)? == 0 {
+            return Ok(known);
+        }
+        if let Ok(line) = serde_json::from_slice(&line) {
+            take(&mut known, line);
+        }
+    }
+}
+
+pub(super) fn take(known: &mut Known, line: Line) {
+    match line {
+        Line::Of { .. } => {}
+        Line::Arrived {
+            key,
+            version,
+            etag,
+            modified,
+            bytes,
+            target,
+            crc64nvme,
+        } => {
+            let source = mark(&[&key, &version, &etag, &modified, &bytes.to_string()]);
+            let target = mark(&[&key, &target]);
+            let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
+            known.ours.insert(target);
+            known.sending.remove(&source);
+            known.uploads.remove(&source);
+            known.arrived.insert(source, Arrived { target, crc });
+        }
+        Line::Same {
+            key,
+            version,
+            target,
+            crc64nvme,
+        } => {
+            let source = mark_of(&version);
+            let target = mark(&[&key, &target]);
+            let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
+            known.arrived.insert(source, Arrived { target, crc });
+        }
+        Line::Sending { version } => {
+            known.sending.insert(mark_of(&version));
+        }
+        Line::Unsent { version } => {
+            known.sending.remove(&mark_of(&version));
+        }
+        Line::Set { setting, document } => {
+            known.settings.insert(setting, document);
+        }
+        Line::Begun { version, begun } => {
+            known.uploads.insert(mark_of(&version), (begun, Vec::new()));
+        }
+        Line::Ended { version } => {
+            known.uploads.remove(&mark_of(&version));
+        }
+        Line::Part { upload_id, part } => {
+            let of = { known.uploads.values_mut() }.find(|(begun, _)| begun.upload_id == upload_id);
+            if let Some((_, parts)) = of {
+                parts.push(part);
+            }
+        }
+    }
+}

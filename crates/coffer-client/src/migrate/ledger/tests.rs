@@ -1,0 +1,86 @@
+//! What a ledger knows later.
+
+use super::*;
+use crate::s3::ListedObject;
+
+fn version(id: &str, etag: &str) -> ListedVersion {
+    ListedVersion {
+        object: ListedObject {
+            key: "k".to_owned(),
+            bytes: 3,
+            etag: etag.to_owned(),
+            modified: "2026".to_owned(),
+        },
+        version_id: id.to_owned(),
+        is_latest: true,
+        is_marker: false,
+    }
+}
+
+#[test]
+fn what_arrived_is_known_later_and_lines_that_are_cut_off_mean_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Ledger::open(folder.path(), "s", "t", true);
+    let ledger = open().unwrap();
+    let (source, target) = (version("v1", "\"a\""), version("null", "\"b\""));
+    ledger.arrived("k", &source, "e:b", Some(7)).unwrap();
+    let begun = Begun {
+        key: "k".to_owned(),
+        upload_id: "u".to_owned(),
+        compares: true,
+        part_bytes: 5,
+    };
+    let part = Part {
+        number: 1,
+        etag: "e".to_owned(),
+        crc: 9,
+    };
+    let other = version("v2", "");
+    ledger.begun("k", &other, &begun).unwrap();
+    ledger.part("u", part.clone()).unwrap();
+    assert!(matches!(open(), Err(MigrateError::Busy { .. })));
+    let path = ledger.path.clone();
+    drop(ledger);
+    let text = fs::read(&path).unwrap();
+    fs::write(&path, &text[..text.len() - 4]).unwrap();
+    let ledger = open().unwrap();
+    assert!(ledger.came_of("k", &target, &source));
+    assert_eq!(ledger.crc_of("k", &source), Some(7));
+    assert!(ledger.is_ours("k", &target) && !ledger.is_ours("l", &target));
+    assert!(!ledger.came_of("k", &version("null", "c"), &source));
+    assert!(!ledger.came_of("k", &target, &version("v1", "z")));
+    // The part's line was cut off; what is added now is on a line of its own.
+    assert_eq!(ledger.upload_of("k", &other), Some((begun.clone(), vec![])));
+    ledger.part("u", part.clone()).unwrap();
+    drop(ledger);
+    let ledger = open().unwrap();
+    let needless = ledger.needless_uploads().unwrap();
+    assert_eq!(needless, [begun]);
+    drop(ledger);
+    assert_eq!(open().unwrap().upload_of("k", &other), None);
+}
+
+#[test]
+fn the_same_of_others_is_theirs_and_what_was_sent_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Ledger::open(folder.path(), "s", "t", true).unwrap();
+    let ledger = open();
+    let (source, target) = (version("v1", "\"a\""), version("null", "\"b\""));
+    ledger.same("k", &source, "e:b", Some(7)).unwrap();
+    let (lost, refused) = (version("v2", "c"), version("v3", "d"));
+    ledger.sending("k", &lost).unwrap();
+    ledger.sending("k", &refused).unwrap();
+    ledger.unsent("k", &refused).unwrap();
+    ledger.set("cors", "<a/>").unwrap();
+    ledger.set("policy", "{}").unwrap();
+    ledger.set("policy", "").unwrap();
+    drop(ledger);
+    let ledger = open();
+    assert!(ledger.came_of("k", &target, &source) && !ledger.is_ours("k", &target));
+    assert_eq!(ledger.crc_of("k", &source), Some(7));
+    assert!(ledger.was_sent("k", &lost) && !ledger.was_sent("k", &refused));
+    ledger.arrived("k", &lost, "v:x", None).unwrap();
+    assert!(!ledger.was_sent("k", &lost));
+    assert_eq!(ledger.has_set("cors").as_deref(), Some("<a/>"));
+    assert_eq!(ledger.has_set("policy"), None);
+}

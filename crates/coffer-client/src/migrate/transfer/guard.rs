@@ -1,0 +1,330 @@
+//! What a write at the target may replace: what was seen there, and nothing that others have
+//! written since. And what a write became whose answer was lost.
+//!
+//! A condition goes with each write. It also makes a write whose answer was lost safe to send
+//! again: where the first one arrived, the second is refused.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use http::Method;
+use hyper::body::Bytes;
+
+use crate::migrate::Migration;
+use crate::migrate::error::MigrateError;
+use crate::migrate::place::Place;
+use crate::s3::checksum::Checksum;
+use crate::s3::{DonePart, ListedVersion, ObjectName, Request, S3Error, Sent, Stored};
+
+/// What is under a name at the target, as far as is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::migrate) enum Seen {
+    /// No object, or a delete marker.
+    Nothing,
+    /// The object with this entity tag.
+    Object(String),
+    /// Whatever it is, it may be replaced.
+    Anything,
+}
+
+/// How a version is stored.
+pub(super) enum Write<'a> {
+    /// In one piece.
+    Whole {
+        request: &'a Request,
+        body: &'a Bytes,
+    },
+    /// Out of parts, which are there.
+    Complete {
+        upload_id: &'a str,
+        parts: &'a [DonePart],
+        /// The checksum that the target compares.
+        whole: Option<&'a Checksum>,
+    },
+}
+
+impl Seen {
+    /// What a list shows: the newest version of a name.
+    pub(in crate::migrate) fn listed(newest: Option<&ListedVersion>) -> Self {
+        match newest {
+            Some(newest) if !newest.is_marker => Self::Object(newest.object.etag.clone()),
+            _ => Self::Nothing,
+        }
+    }
+
+    /// What has a write be refused where something else is.
+    fn conditions(&self) -> Vec<(String, String)> {
+        let condition = match self {
+            Self::Nothing => ("if-none-match", "*".to_owned()),
+            Self::Object(etag) => ("if-match", format!("\"{}\"", etag.trim_matches('"'))),
+            Self::Anything => return Vec::new(),
+        };
+        vec![(condition.0.to_owned(), condition.1)]
+    }
+
+    fn is(&self, etag: Option<&str>) -> bool {
+        match (self, etag) {
+            (Self::Anything, _) | (Self::Nothing, None) => true,
+            (Self::Object(seen), Some(etag)) => seen.trim_matches('"') == etag.trim_matches('"'),
+            (Self::Nothing | Self::Object(_), _) => false,
+        }
+    }
+}
+
+/// How often a request failed, of which this is told as its bytes go out.
+fn counting(sent: Option<Sent>) -> (Arc<AtomicU32>, Sent) {
+    let failures = Arc::<AtomicU32>::default();
+    let count = Arc::clone(&failures);
+    let counting = move |bytes: i64| {
+        // What went out in vain is taken back, be it nothing.
+        if bytes <= 0 {
+            count.fetch_add(1, Relaxed);
+        }
+        if let Some(sent) = &sent {
+            sent(bytes);
+        }
+    };
+    (failures, Arc::new(counting))
+}
+
+/// Whether it may be that the request before the one that was answered so did arrive.
+fn may_have_arrived(failures: u32, error: &S3Error) -> bool {
+    failures > 1 || error.is_passing()
+}
+
+impl Migration {
+    /// Stores a version in the place of what was seen there.
+    ///
+    /// # Errors
+    /// [`MigrateError::ChangedThere`] where something else is by now; what storing meets.
+    pub(super) async fn store(
+        &self,
+        (place, key, of): (&Place, &str, &ListedVersion),
+        name: &ObjectName,
+        seen: &Seen,
+        write: &Write<'_>,
+        sum: &Checksum,
+    ) -> Result<Stored, MigrateError> {
+        place.ledger.sending(key, of)?;
+        let sent = matches!(write, Write::Whole { .. }).then(|| self.sent());
+        let (failures, counted) = counting(sent.clone());
+        let conditions = seen.conditions();
+        let error = match self.written(name, write, &conditions, counted).await {
+            Ok(stored) => return Ok(stored),
+            Err(error) => error,
+        };
+        if error.is_not_offered() && !conditions.is_empty() {
+            // A server without conditions. What is written between the look and the write is lost.
+            let now = self.etag_there(name).await?;
+            if !seen.is(now.as_deref()) {
+                place.ledger.unsent(key, of)?;
+                return Err(MigrateError::ChangedThere);
+            }
+            let (_, sent) = counting(sent);
+            return Ok(self.written(name, write, &[], sent).await?);
+        }
+        let is_refused = error.is_changed() || error.is_absent();
+        // An upload that is gone may have become an object.
+        let is_completed = error.code() == Some("NoSuchUpload");
+        if !is_completed && !may_have_arrived(failures.load(Relaxed), &error) {
+            place.ledger.unsent(key, of)?;
+        } else if is_refused
+            && let Some(ours) = self.arrived_before(name, of.object.bytes, sum).await?
+        {
+            return Ok(ours);
+        }
+        let is_taken = error.is_changed() || error.code() == Some("NoSuchKey");
+        Err(if is_taken && !conditions.is_empty() {
+            MigrateError::ChangedThere
+        } else {
+            error.into()
+        })
+    }
+
+    async fn written(
+        &self,
+        name: &ObjectName,
+        write: &Write<'_>,
+        conditions: &[(String, String)],
+        sent: Sent,
+    ) -> Result<Stored, S3Error> {
+        match write {
+            Write::Whole { request, body } => {
+                let request = Request::clone(request).headers(conditions);
+                let request = request.body(Bytes::clone(body), Some(sent));
+                let answer = self.target.send(&request).await?;
+                Ok(Stored::of_headers(&answer.headers))
+            }
+            Write::Complete {
+                upload_id,
+                parts,
+                whole,
+            } => {
+                let with = (conditions, Some(sent));
+                let target = &self.target;
+                target
+                    .complete_upload_if(name, upload_id, parts, *whole, with)
+                    .await
+            }
+        }
+    }
+
+    /// What a request before the one that was refused has stored, if that is what is there.
+    async fn arrived_before(
+        &self,
+        name: &ObjectName,
+        bytes: u64,
+        sum: &Checksum,
+    ) -> Result<Option<Stored>, MigrateError> {
+        let head = match self.target.head_object(name).await {
+            Ok(head) => head,
+            Err(error) if error.is_absent() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let is_ours = head.bytes == bytes && head.checksum.as_ref() == Some(sum);
+        Ok(is_ours.then(|| Stored {
+            etag: head.etag,
+            version_id: head.version_id,
+            checksum: head.checksum,
+            is_unverified: false,
+        }))
+    }
+
+    /// The entity tag of what is under a name now.
+    async fn etag_there(&self, name: &ObjectName) -> Result<Option<String>, MigrateError> {
+        match self.target.head_object(name).await {
+            Ok(head) => Ok(Some(head.etag)),
+            Err(error) if error.is_absent() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts a delete marker before what was seen: its version id.
+    ///
+    /// # Errors
+    /// [`MigrateError::ChangedThere`] where something else is by now;
+    /// [`MigrateError::NoVersions`]; what deleting meets.
+    pub(in crate::migrate) async fn hide(
+        &self,
+        (place, key, of): (&Place, &str, &ListedVersion),
+        name: &ObjectName,
+        seen: &Seen,
+    ) -> Result<String, MigrateError> {
+        // Many servers pass over conditions of a deletion, and none knows one for what is absent.
+        if *seen != Seen::Anything && !seen.is(self.etag_there(name).await?.as_deref()) {
+            return Err(MigrateError::ChangedThere);
+        }
+        place.ledger.sending(key, of)?;
+        let (failures, sent) = counting(None);
+        match self.deleted(name, seen, sent).await {
+            Ok(Some(id)) => Ok(id),
+            Ok(None) => {
+                place.ledger.unsent(key, of)?;
+                Err(MigrateError::NoVersions)
+            }
+            Err(error) => {
+                if !may_have_arrived(failures.load(Relaxed), &error) {
+                    place.ledger.unsent(key, of)?;
+                } else if (error.is_changed() || error.is_absent())
+                    && let Some(id) = self.marker_there(name).await?
+                {
+                    return Ok(id);
+                }
+                let is_taken = error.is_changed() || error.code() == Some("NoSuchKey");
+                Err(if is_taken {
+                    MigrateError::ChangedThere
+                } else {
+                    error.into()
+                })
+            }
+        }
+    }
+
+    /// Deletes what was seen: the version id of the marker that is in its place now.
+    async fn deleted(
+        &self,
+        name: &ObjectName,
+        seen: &Seen,
+        sent: Sent,
+    ) -> Result<Option<String>, S3Error> {
+        let plain = name.request(Method::DELETE).body(Bytes::new(), Some(sent));
+        let answer = match seen {
+            Seen::Object(_) => {
+                let guarded = plain.clone().headers(&seen.conditions());
+                match self.target.send(&guarded).await {
+                    Err(error) if error.is_not_offered() => self.target.send(&plain).await?,
+                    answered => answered?,
+                }
+            }
+            Seen::Nothing | Seen::Anything => self.target.send(&plain).await?,
+        };
+        let id = answer.header("x-amz-version-id").map(str::to_owned);
+        Ok(id.filter(|_| answer.header("x-amz-delete-marker") == Some("true")))
+    }
+
+    /// The version id of the delete marker that is the newest under a name.
+    async fn marker_there(&self, name: &ObjectName) -> Result<Option<String>, MigrateError> {
+        let listing = self.target.list_versions(&name.bucket, &name.key, None);
+        let page = listing.await?;
+        let newest = { page.versions.into_iter() }
+            .find(|version| version.object.key == name.key && version.is_latest);
+        Ok(newest
+            .filter(|newest| newest.is_marker)
+            .map(|newest| newest.version_id))
+    }
+
+    /// Deletes an object of a bucket without versions, if it is still what was seen. False where
+    /// another has put something else in its place.
+    ///
+    /// # Errors
+    /// What asking and deleting meet.
+    pub(in crate::migrate) async fn delete_seen(
+        &self,
+        name: &ObjectName,
+        etag: &str,
+    ) -> Result<bool, MigrateError> {
+        let seen = Seen::Object(etag.to_owned());
+        let is_it = |now: Option<String>| now.is_none() || seen.is(now.as_deref());
+        if !is_it(self.etag_there(name).await?) {
+            return Ok(false);
+        }
+        let (_, sent) = counting(None);
+        match self.deleted(name, &seen, sent).await {
+            Ok(_) => Ok(true),
+            // Also where the answer to a first one was lost.
+            Err(error) if error.is_changed() || error.is_absent() => {
+                Ok(self.etag_there(name).await?.is_none())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_is_what_is_replaced() {
+        let object = Seen::Object("\"a\"".to_owned());
+        let condition = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        assert_eq!(object.conditions(), condition("if-match", "\"a\""));
+        let bare = Seen::Object("a".to_owned());
+        assert_eq!(bare.conditions(), condition("if-match", "\"a\""));
+        assert_eq!(Seen::Nothing.conditions(), condition("if-none-match", "*"));
+        assert!(Seen::Anything.conditions().is_empty());
+        assert!(object.is(Some("a")) && !object.is(Some("b")) && !object.is(None));
+        assert!(Seen::Nothing.is(None) && !Seen::Nothing.is(Some("a")));
+        assert!(Seen::Anything.is(None) && Seen::Anything.is(Some("a")));
+    }
+
+    #[test]
+    fn requests_that_failed_are_counted() {
+        let (failures, sent) = counting(None);
+        for bytes in [5, 3, -8, 8, 0] {
+            sent(bytes);
+        }
+        assert_eq!(failures.load(Relaxed), 2);
+    }
+}
