@@ -12,6 +12,8 @@ use crate::migrate::{Migration, Mode};
 use crate::s3::checksum::{Algorithm, checksum};
 use crate::s3::{Client, Element, Request, S3Error};
 
+mod gone;
+
 mod sharing;
 
 /// What may be left behind: settings of buckets, and symbolic links of folders.
@@ -304,12 +306,10 @@ impl Migration {
         place: &Place,
         parameter: &'static str,
     ) -> Result<(), MigrateError> {
-        let Some(wanted) = setting(client, &place.from, parameter).await? else {
-            return Ok(());
+        let wanted = setting(client, &place.from, parameter).await?;
+        let Some(wanted) = wanted.filter(|wanted| !wanted.children.is_empty()) else {
+            return self.take_away(place, parameter).await;
         };
-        if wanted.children.is_empty() {
-            return Ok(());
-        }
         match parameter {
             "encryption" => {
                 let wanted = without_key_id(wanted);
@@ -344,8 +344,9 @@ impl Migration {
         if self.options.mode == Mode::Check {
             return Err(other_document());
         }
-        let body = wanted.to_xml().into_bytes();
-        Ok(set(&self.target, &place.to, parameter, body).await?)
+        let body = wanted.to_xml();
+        place.ledger.set(parameter, &body)?;
+        Ok(set(&self.target, &place.to, parameter, body.into_bytes()).await?)
     }
 }
 

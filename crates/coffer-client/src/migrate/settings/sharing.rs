@@ -4,6 +4,7 @@
 use http::Method;
 use hyper::body::Bytes;
 
+use super::gone::{POLICY, policy};
 use super::{is_unset, leaf, of_bucket, other_document, parent, set, setting};
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
@@ -37,6 +38,7 @@ impl Migration {
         }
         let done = match policy {
             Ok(Some(policy)) => self.bring_policy(place, &policy).await,
+            Ok(None) if self.comes("policy") => self.take_away(place, POLICY).await,
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
@@ -137,7 +139,8 @@ impl Migration {
         if self.options.mode == Mode::Check {
             return Err(other_document());
         }
-        let done = set(&self.target, &place.to, "policy", wanted.to_vec()).await;
+        place.ledger.set(POLICY, &String::from_utf8_lossy(wanted))?;
+        let done = set(&self.target, &place.to, POLICY, wanted.to_vec()).await;
         done.map_err(|error| refused_policy(error, &place.to))
     }
 }
@@ -179,15 +182,6 @@ fn refused_policy(error: S3Error, bucket: &str) -> MigrateError {
          this is known"
     );
     MigrateError::Setting { problem }
-}
-
-async fn policy(client: &Client, bucket: &str) -> Result<Option<Bytes>, S3Error> {
-    let request = of_bucket(Method::GET, bucket, "policy");
-    match client.send(&request).await {
-        Ok(answer) => Ok(Some(answer.whole(crate::limits::S3_ANSWER_BYTES).await?)),
-        Err(error) if is_unset(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]
