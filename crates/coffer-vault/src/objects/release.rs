@@ -24,7 +24,7 @@ use crate::locks::LockReader;
 use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::system::BucketRow;
 use crate::transfer_counters::TransferEnd;
-use crate::transfers::{Asker, NoSuchTransfer, Seat, Sending, Ticket, WaitingSend};
+use crate::transfers::{Asker, HasRight, NoSuchTransfer, Seat, Sending, Ticket, WaitingSend};
 use crate::vault::Vault;
 
 /// An object, or what of it may be had: sealed, or opened where that is not how it goes out.
@@ -232,18 +232,38 @@ impl Vault {
         }
     }
 
-    /// Says whether the subject of a transfer still has its right, as far as that is known without
-    /// looking at objects.
-    pub(super) fn still(
-        &self,
-        right: Right,
-        asker: &Asker,
-    ) -> impl Fn() -> bool + Send + Sync + use<> {
+    /// Says whether the subject of a transfer still has its right, as a new request would be
+    /// judged: by lists and tags of its object as well, where these count.
+    pub(super) fn still(&self, right: Right, asker: &Asker) -> HasRight {
         let (vault, (subject, name, id)) = (self.clone(), parts(asker));
-        move || {
-            let row = vault.usable_row(&subject, &name, right);
-            row.is_ok_and(|row| row.id == id)
+        Arc::new(move || {
+            let (vault, subject, name) = (vault.clone(), subject.clone(), name.clone());
+            Box::pin(async move {
+                let row = vault.usable_row(&subject, &name, right);
+                let Some(row) = row.ok().filter(|row| row.id == id) else {
+                    return false;
+                };
+                vault.lets_object_still(&subject, &row, right).await
+            })
+        })
+    }
+
+    /// Looks at the object only where more than the bucket decides. What can't be judged is not
+    /// allowed.
+    async fn lets_object_still(&self, subject: &Subject, row: &BucketRow, right: Right) -> bool {
+        if !row.documents.is_shared() {
+            return true;
         }
+        let checked = async {
+            let granted = self.grant(row).await?;
+            self.check_objects(subject, row, &granted.bucket, None)
+                .await
+        };
+        let checked = checked.await;
+        if let Err(error) = &checked {
+            self.note_refusal(error, subject, right, row);
+        }
+        checked.is_ok()
     }
 
     /// Counts data keys as released, durably, before they are.

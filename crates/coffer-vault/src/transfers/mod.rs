@@ -21,6 +21,7 @@ mod sending;
 
 mod receiving;
 
+pub(crate) use self::allowed::HasRight;
 pub use self::offer::DataPort;
 pub use self::receiving::{Arrival, NotTaken};
 pub(crate) use self::seats::Seat;

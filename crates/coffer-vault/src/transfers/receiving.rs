@@ -6,7 +6,7 @@ use coffer_seal::BlobId;
 use coffer_store::record::BlobRef;
 use coffer_store::{Opening, StoreError};
 
-use super::allowed::Allowed;
+use super::allowed::{Allowed, HasRight};
 use super::table::Transfers;
 use super::ticket::Ticket;
 use super::waiting::{Arrived, ArrivedAs, Asker, Waiting, WaitingArrival};
@@ -97,7 +97,7 @@ impl Arrival {
     pub(crate) fn new(
         waiting: WaitingArrival,
         (ticket, transfers): (Ticket, Transfers),
-        has_right: impl Fn() -> bool + Send + Sync + 'static,
+        has_right: HasRight,
     ) -> Self {
         let end = EndNote {
             tally: waiting.asker.tally.clone(),

@@ -2,7 +2,7 @@
 
 use coffer_store::{SegmentFile, StoreError};
 
-use super::allowed::Allowed;
+use super::allowed::{Allowed, HasRight};
 use super::table::Transfers;
 use super::ticket::Ticket;
 use super::waiting::{Waiting, WaitingSend};
@@ -37,10 +37,7 @@ impl Transfers {
 
 impl Sending {
     /// `has_right` says whether its subject may still have the bytes.
-    pub(crate) fn new(
-        waiting: WaitingSend,
-        has_right: impl Fn() -> bool + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn new(waiting: WaitingSend, has_right: HasRight) -> Self {
         Self {
             allowed: Allowed::new(&waiting.asker, has_right),
             waiting,
