@@ -73,10 +73,14 @@ def test_an_interrupted_transfer_ends_in_order(mover, bucket, source, tmp_path):
             assert process.returncode in (0, 1, -signal.SIGINT), (command, told)
 
 
-def test_an_upload_of_what_has_changed_since_begins_anew(mover, s3, bucket, source):
+@pytest.mark.parametrize("sets_time_back", [False, True])
+def test_an_upload_of_what_has_changed_since_begins_anew(mover, s3, bucket, source, sets_time_back):
+    before = source.stat()
     broken_put(mover, source, bucket, signal.SIGKILL)
     with source.open("r+b") as file:
         file.write(b"changed")
+    if sets_time_back:
+        os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
     done = mover.done("put", source, f"s3://{bucket}/x")
     assert done["kept_bytes"] == 0
     assert uploads(s3, bucket) == []
@@ -84,11 +88,15 @@ def test_an_upload_of_what_has_changed_since_begins_anew(mover, s3, bucket, sour
     assert digest(source.with_name("back")) == digest(source)
 
 
-def test_a_source_that_changes_meanwhile_is_an_error(mover, s3, bucket, source):
+@pytest.mark.parametrize("sets_time_back", [False, True])
+def test_a_source_that_changes_meanwhile_is_an_error(mover, s3, bucket, source, sets_time_back):
+    before = source.stat()
     process = mover.start("put", source, f"s3://{bucket}/x", "--jobs", "1")
     wait_for_lines(lambda: next(iter(mover.journals()), None), 3, process)
     with source.open("r+b") as file:
         file.write(b"changed")
+    if sets_time_back:
+        os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
     _, told = process.communicate(timeout=60)
     assert process.returncode == 1
     assert b"changed while it was uploaded" in told

@@ -25,6 +25,10 @@ pub(crate) struct Seen {
     inode: u64,
     pub(crate) bytes: u64,
     modified: (i64, i64),
+    /// When anything of it was changed, which no program can set back, as it can `modified`.
+    /// Journals of earlier versions have none.
+    #[serde(default)]
+    changed: (i64, i64),
 }
 
 impl Seen {
@@ -34,6 +38,7 @@ impl Seen {
             inode: file.ino(),
             bytes: file.size(),
             modified: (file.mtime(), file.mtime_nsec()),
+            changed: (file.ctime(), file.ctime_nsec()),
         }
     }
 }
@@ -144,6 +149,15 @@ mod tests {
         let later = SystemTime::now() + std::time::Duration::from_secs(9);
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(later).unwrap();
+        assert!(source.check_unchanged().is_err());
+        let source = open();
+        // The clock of file systems goes in steps.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::fs::write(&path, "54321").unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(source.modified()).unwrap();
+        let now = std::fs::metadata(&path).unwrap();
+        assert_eq!(now.modified().unwrap(), source.modified());
         assert!(source.check_unchanged().is_err());
         let source = open();
         std::fs::write(folder.path().join("other"), "12345").unwrap();
