@@ -57,6 +57,16 @@ def test_each_folder_becomes_a_bucket(migrator, s3, shares):
     assert names(s3, shares.name) == set(sizes) - {"a.b"}
 
 
+def test_a_report_does_not_lie_in_the_source(migrator, s3, shares):
+    (shares / "a").write_text("a")
+    for report in (shares / "report.jsonl", shares.parent / "report.jsonl"):
+        words = ("migrate", shares.parent, "--report", report)
+        _, told = migrator.run(*words, code=1)
+        assert "write the report elsewhere" in told
+        assert not report.exists()
+    assert shares.name not in [row["Name"] for row in s3.list_buckets()["Buckets"]]
+
+
 def test_a_folder_becomes_one_bucket_or_a_part_of_one(migrator, s3, shares):
     (shares / "in").mkdir()
     (shares / "in/file").write_text("x")

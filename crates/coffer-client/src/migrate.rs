@@ -124,13 +124,19 @@ impl Migration {
     /// From there to here.
     ///
     /// # Errors
-    /// When the report can't be written.
+    /// When the report can't be written, or would lie among what is to come.
     pub fn new(
         origin: Origin,
         target: Arc<Client>,
         options: MigrationOptions,
         watch: Arc<dyn Watch>,
     ) -> Result<Arc<Self>, MigrateError> {
+        if let Some(path) = &options.report
+            && origin.has_below(path)
+        {
+            let path = path.clone();
+            return Err(MigrateError::ReportWithin { path });
+        }
         Ok(Arc::new(Self {
             permits: Arc::new(Semaphore::new(options.jobs)),
             report: Report::new(options.report.as_deref())?,

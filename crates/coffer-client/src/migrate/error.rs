@@ -30,6 +30,16 @@ pub enum MigrateError {
     /// Source and target are the same bucket.
     #[error("a bucket can't be moved into itself: name another bucket as the target")]
     IntoItself,
+    /// The report would lie in the source.
+    #[error(
+        "{path} lies in the folder that is to come, and would change while it is read: write the \
+         report elsewhere",
+        path = path.display()
+    )]
+    ReportWithin {
+        /// The report.
+        path: PathBuf,
+    },
     /// A file that lies in no bucket's folder.
     #[error(
         "{path} lies beside the folders that become buckets: move it into one, or name a bucket \
@@ -171,7 +181,7 @@ impl MigrateError {
     pub fn code(&self) -> &str {
         match self {
             Self::Mover(error) => error.code(),
-            Self::Source { .. } => "invalid_argument",
+            Self::Source { .. } | Self::ReportWithin { .. } => "invalid_argument",
             Self::NoBucket { .. } => "NoSuchBucket",
             Self::IntoItself => "into_itself",
             Self::Stray { .. } => "in_no_bucket",

@@ -134,6 +134,22 @@ impl Origin {
         }
     }
 
+    /// Whether a file, which need not be there yet, lies in a folder that is to come.
+    pub(super) fn has_below(&self, path: &Path) -> bool {
+        let root = match self {
+            Self::Service { .. } => return false,
+            Self::Folders(root) | Self::Folder(root) => root,
+        };
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        match (root.canonicalize(), folder.canonicalize()) {
+            (Ok(root), Ok(folder)) => folder.starts_with(root),
+            _ => false,
+        }
+    }
+
     /// How it, and a bucket of it, is told.
     pub(super) fn place(&self, bucket: &str) -> String {
         match self {
@@ -163,6 +179,22 @@ fn first_level(root: &Path) -> Result<(Vec<String>, Vec<PathBuf>), MigrateError>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_in_a_folder_that_is_to_come() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, beside) = (folder.path().join("a"), folder.path().join("ab"));
+        for path in [root.join("deep"), beside.clone()] {
+            std::fs::create_dir_all(path).unwrap();
+        }
+        let origin = Origin::Folder(root.clone());
+        for within in ["report", "deep/report", "deep/../report"] {
+            assert!(origin.has_below(&root.join(within)), "{within}");
+        }
+        assert!(!origin.has_below(&beside.join("report")));
+        assert!(!origin.has_below(&root.join("../report")));
+        assert!(!origin.has_below(&root.join("none/report")));
+    }
 
     #[test]
     fn sources() {
