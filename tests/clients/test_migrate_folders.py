@@ -61,7 +61,7 @@ def test_a_report_does_not_lie_in_the_source(migrator, s3, shares):
     (shares / "a").write_text("a")
     for report in (shares / "report.jsonl", shares.parent / "report.jsonl"):
         words = ("migrate", shares.parent, "--report", report)
-        _, told = migrator.run(*words, code=1)
+        _, told = migrator.run(*words, code=2)
         assert "write the report elsewhere" in told
         assert not report.exists()
     assert shares.name not in [row["Name"] for row in s3.list_buckets()["Buckets"]]

@@ -290,3 +290,16 @@ def sending_without_end(serving, document):
     thread = threading.Thread(target=send, daemon=True)
     thread.start()
     return thread
+
+
+def test_what_is_to_be_locked_needs_no_checksum_where_it_was_authenticated(serving, client):
+    level = {"LocationConstraint": "open"}
+    locked = {"Bucket": "locked", "ObjectLockEnabledForBucket": True}
+    client.create_bucket(CreateBucketConfiguration=level, **locked)
+    body, hold = content(50_000), {"x-amz-object-lock-legal-hold": "ON"}
+    status, _, told = raw.send(serving, "PUT", "/locked/tls", body=body, headers=hold)
+    assert (status, sealed.refused_code(told)) == (400, "InvalidRequest")
+    sealed.put(serving, "/locked/sealed", body, headers=hold)
+    held = client.get_object_legal_hold(Bucket="locked", Key="sealed")
+    assert held["LegalHold"]["Status"] == "ON"
+    assert read(client, "sealed", "locked") == body
