@@ -46,7 +46,8 @@ pub enum SealedError {
     /// What came is not what the server sealed. Nothing of it was given out.
     #[error(
         "what came from the data port {address} is not what the server sealed ({what}): something \
-         on the way changes it; nothing of that was kept. --transfer tls goes another way"
+         on the way changes it, or the server's disk has damaged it, which `coffer verify` there \
+         tells; nothing of that was kept. --transfer tls goes another way"
     )]
     Altered {
         /// Host and port.
