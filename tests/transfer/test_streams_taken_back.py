@@ -89,6 +89,7 @@ def test_a_stream_ends_with_what_let_it(serving, anna, ben, way):
         began = time.monotonic()
         assert sealed.request(serving, "GET", waiting["ticket"])[0] == 404
         time.sleep(max(0, began + 1 - time.monotonic()))
+        stream.socket.settimeout(5)
         was_reset, received = stream.rest()
     assert received < streaming["bytes"], "the stream went on"
     assert was_reset, "what the kernel held went on"
@@ -100,6 +101,6 @@ def test_a_stream_that_is_let_goes_to_its_end(serving, anna, ben):
     streaming = sealed.offer(serving, "/shelf-let/film", credentials=ben)
     with sealed.Slow(serving, streaming) as stream:
         time.sleep(1.5)
-        was_reset, received = stream.rest()
-    assert not was_reset
-    assert received > streaming["bytes"], "its head, and all of it"
+        # The connection stays open for another.
+        while stream.received < streaming["bytes"]:
+            stream.received += len(stream.socket.recv(1 << 20))
