@@ -48,6 +48,21 @@ def test_what_others_stored_in_parts_comes_sealed(mover, s3, sealed, tmp_path):
     assert digest(tmp_path / "got") == digest(source)
 
 
+def test_what_a_disk_damaged_is_not_blamed_on_the_way_alone(own_server, tmp_path):
+    server = own_server().start()
+    run(server, "level", "create", "video", "--rank", "0", "--same-label", "--sealed-transfer")
+    run(server, "bucket", "create", "films", "--level", "video")
+    mover = Mover(server, tmp_path / "home")
+    mover.run("put", write_file(tmp_path / "source", 3 * MIB), "s3://films/x")
+    [blob] = server.blob_files()
+    sealed_bytes = bytearray(blob.read_bytes())
+    sealed_bytes[MIB] ^= 1
+    blob.write_bytes(sealed_bytes)
+    _, told = mover.run("get", "s3://films/x", tmp_path / "got", code=1)
+    assert "or the server's disk has damaged it" in told
+    assert not (tmp_path / "got").exists()
+
+
 def test_a_sealed_upload_goes_on_after_kill(mover, sealed, tmp_path):
     source = write_file(tmp_path / "source", 100 * MIB + 1)
     process = mover.start("put", source, f"s3://{sealed}/x", "--jobs", "1")
@@ -85,18 +100,3 @@ def test_a_data_port_that_can_not_be_reached(own_server, tmp_path):
     _, told = mover.run("get", "s3://films/x", "-", "--transfer", "sealed", code=1)
     assert "cannot be reached" in told
     assert mover.run("get", "s3://films/x", "-")[0] == content(MIB)
-
-
-def test_what_a_disk_damaged_is_not_blamed_on_the_way_alone(own_server, tmp_path):
-    server = own_server().start()
-    run(server, "level", "create", "video", "--rank", "0", "--same-label", "--sealed-transfer")
-    run(server, "bucket", "create", "films", "--level", "video")
-    mover = Mover(server, tmp_path / "home")
-    mover.run("put", write_file(tmp_path / "source", 3 * MIB), "s3://films/x")
-    [blob] = server.blob_files()
-    sealed_bytes = bytearray(blob.read_bytes())
-    sealed_bytes[MIB] ^= 1
-    blob.write_bytes(sealed_bytes)
-    _, told = mover.run("get", "s3://films/x", tmp_path / "got", code=1)
-    assert "or the server's disk has damaged it" in told
-    assert not (tmp_path / "got").exists()
