@@ -5,9 +5,9 @@ import re
 import pytest
 from botocore.exceptions import ClientError
 
-from harness.between import Between
 from harness.content import MIB, content
 from harness.migration import Migrator
+from harness.watching import Watching
 
 THEIRS = b"a client's own, written here"
 
@@ -22,7 +22,7 @@ def bucket(old, request):
 
 @pytest.fixture
 def between(server):
-    with Between(server) as running:
+    with Watching(server) as running:
         yield running
 
 

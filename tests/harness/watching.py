@@ -7,7 +7,7 @@ import threading
 from harness.server import free_port
 
 
-class Between:
+class Watching:
     """Passes requests on, from plain HTTP to a server's TLS.
 
     `before(method, path)` is called as a request has come, and `loses(method, path)` when the
