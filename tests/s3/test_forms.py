@@ -79,6 +79,17 @@ def test_a_form_is_compared_with_its_checksum(server, s3, bucket, algorithm):
     assert head[f"Checksum{algorithm}"] == right
 
 
+@pytest.mark.parametrize("name", ["If-None-Match", "If-Match", "If-Unmodified-Since"])
+def test_a_form_has_no_condition(server, s3, bucket, name):
+    """Passed over, what it was to keep was written over."""
+    s3.put_object(Bucket=bucket, Key="a", Body=b"first")
+    in_header = send(server, sign(s3, bucket, key="a"), headers={name: "*"})
+    in_field = send(server, sign(s3, bucket, key="a", fields={name: "*"}))
+    for answer in (in_header, in_field):
+        assert code(answer) == (501, "NotImplemented"), answer.text
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"first"
+
+
 def test_what_a_page_is_told(server, s3, bucket):
     def stored(**fields):
         return send(server, sign(s3, bucket, key="a <b> & c", fields=fields))

@@ -177,6 +177,15 @@ impl Fields {
         }
         Ok(headers)
     }
+
+    /// The fields whose names are those of conditions, which forms do not have: their names alone.
+    pub(crate) fn conditions(&self) -> HeaderMap {
+        let named = self.each().filter(|(name, _)| name.starts_with("if-"));
+        let empty = HeaderValue::from_static("");
+        named
+            .filter_map(|(name, _)| Some((HeaderName::try_from(name).ok()?, empty.clone())))
+            .collect()
+    }
 }
 
 fn refused(error: multer::Error) -> S3Error {

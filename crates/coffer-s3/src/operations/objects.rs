@@ -2,6 +2,7 @@
 
 pub(crate) mod rename;
 
+use coffer_vault::limits::DELETE_MANY_MAX;
 use coffer_vault::record::{OnlyIf, Precondition};
 use coffer_vault::version::{Absent, Which};
 use coffer_vault::{DeleteObject, Deleted, PutObject, Vault};
@@ -18,7 +19,7 @@ use crate::around_s3s::xml;
 use crate::checksums::algorithms::kind;
 use crate::checksums::expected::ExpectedDigests;
 use crate::checksums::fields::set_checksum;
-use crate::errors::{from_vault, no_version, not_implemented};
+use crate::errors::{self, no_version};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::{DELETE_BODY_MAX_BYTES, DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
@@ -28,6 +29,7 @@ use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::lock;
 use crate::parameters::metadata;
 use crate::parameters::names;
+use crate::parameters::not_implemented;
 use crate::parameters::tags;
 use crate::request::answer_room::{no_room, written_bytes};
 use crate::request::caller::{Caller, headers};
@@ -106,7 +108,7 @@ pub(crate) async fn delete_object(
     let which = names::which(request.input.version_id.as_deref())?;
     let precondition = conditions::of_write(headers(&request))?;
     if precondition == Precondition::Absent {
-        return Err(not_implemented("Deleting with If-None-Match"));
+        return Err(errors::not_implemented("Deleting with If-None-Match"));
     }
     let bypasses_governance = lock::bypasses_governance(headers(&request));
     check_size(headers(&request))?;
@@ -199,20 +201,13 @@ pub(crate) async fn delete_objects(
     request: S3Request<DeleteObjectsInput>,
 ) -> S3Result<S3Response<DeleteObjectsOutput>> {
     let caller = Caller::of(&request)?;
+    // It is each entry that has conditions.
+    not_implemented::check_conditions(headers(&request))?;
     caller.check_xml_body_has_digest(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
     let bypasses = lock::bypasses_governance(headers(&request));
     let Delete { objects, quiet } = request.input.delete;
-    if objects.is_empty() || objects.len() > coffer_vault::limits::DELETE_MANY_MAX {
-        return Err(s3_error!(
-            MalformedXML,
-            "A deletion names 1 to 1000 objects"
-        ));
-    }
-
-    if objects.iter().any(|one| one.size.is_some()) {
-        check_sizes(caller.context.xml())?;
-    }
+    check_entries(&objects, caller.context.xml())?;
 
     // Before anything is deleted: what was done is told.
     let row = |one: &ObjectIdentifier| DELETED_ROW_BYTES + written_bytes(&one.key);
@@ -232,18 +227,22 @@ pub(crate) async fn delete_objects(
             }
         }
     }
-    let named = |one: &DeleteObject| (one.name.clone(), one.which);
+    let named = |one: &DeleteObject| {
+        let wanted = conditions::wanted(&one.precondition, &one.name);
+        (one.name.clone(), one.which, wanted)
+    };
     let names: Vec<_> = doomed.iter().map(named).collect();
     let outcomes = vault
         .delete_objects(&caller.subject, &bucket, doomed)
         .await
         .map_err(|error| caller.refused(error))?;
-    for ((name, which), outcome) in names.into_iter().zip(outcomes) {
+    for ((name, which, wanted), outcome) in names.into_iter().zip(outcomes) {
         let key = name.expose().to_owned();
         let deleted = match outcome {
             Ok(deleted) => deleted,
             Err(error) => {
-                output.1.push(failure(key, which, &from_vault(error)));
+                let error = caller.write_refused(vault, &bucket, wanted, error).await;
+                output.1.push(failure(key, which, &error));
                 continue;
             }
         };
@@ -262,6 +261,20 @@ pub(crate) async fn delete_objects(
         errors: (!errors.is_empty()).then_some(errors),
         ..Default::default()
     }))
+}
+
+/// Checks entries that were read from a document.
+fn check_entries(entries: &[ObjectIdentifier], document: &[u8]) -> S3Result {
+    if entries.is_empty() || entries.len() > DELETE_MANY_MAX {
+        return Err(s3_error!(
+            MalformedXML,
+            "A deletion names 1 to 1000 objects"
+        ));
+    }
+    if entries.iter().any(|one| one.size.is_some()) {
+        check_sizes(document)?;
+    }
+    Ok(())
 }
 
 fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteObject> {

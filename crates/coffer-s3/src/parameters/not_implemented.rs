@@ -2,6 +2,9 @@
 //! operation of its own that is missing answers NotImplemented by itself; these would pass in
 //! silence.
 
+use http::header::{
+    CONTENT_RANGE, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE,
+};
 use http::{HeaderMap, HeaderName};
 use s3s::{S3Result, s3_error};
 
@@ -33,6 +36,14 @@ const HEADERS: [(&str, &str); 10] = [
 
 /// Those of them that a deletion has.
 const OF_DELETIONS: [&str; 2] = ["x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
+
+/// Conditions on what is there, which most writes have.
+const CONDITIONS: [HeaderName; 4] = [
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_UNMODIFIED_SINCE,
+];
 
 /// Names in a query that select something else than the object or bucket itself. s3s takes those
 /// it does not know, or not with this method, for nothing: `DELETE /bucket?acl` would delete the
@@ -118,6 +129,13 @@ const FALLBACKS: [(&str, &[&str]); 10] = [
 
 /// Refuses headers that ask for what is missing.
 pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
+    // A part of an object in place of the whole would end the rest (RFC 9110, section 14.5).
+    if operation == "PutObject" && headers.contains_key(CONTENT_RANGE) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "An object is written whole: Content-Range has no place in this request"
+        ));
+    }
     for (name, value) in headers {
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else {
             continue;
@@ -135,6 +153,14 @@ pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
             continue;
         }
         check_header(name, value.to_str().unwrap_or(""))?;
+    }
+    Ok(())
+}
+
+/// Refuses the conditions of a write that keeps none. The headers are those that the client sent.
+pub(crate) fn check_conditions(headers: &HeaderMap) -> S3Result {
+    if CONDITIONS.iter().any(|name| headers.contains_key(name)) {
+        return Err(not_implemented("This condition"));
     }
     Ok(())
 }
@@ -245,7 +271,19 @@ mod tests {
             assert!(check_headers("DeleteObjects", &headers).is_err(), "{name}");
         }
         assert_eq!(headers("x-amz-meta-grant-read", "1"), None);
+        let a_part = headers("content-range", "bytes 0-2/10");
+        assert_eq!(a_part.as_deref(), Some("InvalidRequest"));
         assert_eq!(headers("x-amz-request-payer", "requester"), None);
+    }
+
+    #[test]
+    fn conditions_that_are_not_kept_are_refused() {
+        for name in CONDITIONS {
+            let mut headers = HeaderMap::new();
+            assert!(check_conditions(&headers).is_ok());
+            headers.insert(&name, HeaderValue::from_static("*"));
+            assert!(check_conditions(&headers).is_err(), "{name}");
+        }
     }
 
     #[test]
