@@ -47,6 +47,7 @@ pub(crate) async fn create_bucket(
     let tags = document.map_or(Ok(None), |document| tags::of_new_bucket(&document.text))?;
     let mut documents = etag_document(headers(&request))?;
     let acl = acl::asked(headers(&request))?;
+    ownership::check_header(headers(&request))?;
     let input = request.input;
     if input.object_lock_enabled_for_bucket == Some(true) {
         let lock = ObjectLock::default().to_document();

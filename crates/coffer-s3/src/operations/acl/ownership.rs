@@ -2,12 +2,17 @@
 
 use coffer_vault::Vault;
 use coffer_vault::policy::ObjectOwnership as Ownership;
+use http::HeaderMap;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::errors::absent;
+use crate::errors::details::of_argument;
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
+
+/// What a new bucket is asked for in.
+const HEADER: &str = "x-amz-object-ownership";
 
 /// `GetBucketOwnershipControls`.
 pub(crate) async fn ownership_controls(
@@ -62,6 +67,19 @@ pub(crate) async fn delete_ownership_controls(
     let set = vault.set_object_ownership(&caller.subject, &bucket, None);
     set.await.map_err(|error| caller.refused(error))?;
     Ok(S3Response::new(Default::default()))
+}
+
+/// Refuses a header that is empty, which s3s takes for none.
+///
+/// # Errors
+/// `InvalidArgument`.
+pub(crate) fn check_header(headers: &HeaderMap) -> S3Result {
+    let asked = headers.get(HEADER);
+    if asked.is_some_and(|ownership| ownership.is_empty()) {
+        let error = s3_error!(InvalidArgument, "Invalid {HEADER} header: ");
+        return Err(of_argument(error, HEADER, ""));
+    }
+    Ok(())
 }
 
 /// What a new bucket asks for.
