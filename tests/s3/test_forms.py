@@ -136,6 +136,35 @@ def test_a_form_that_is_not_as_it_was_signed(server, s3, bucket, version):
     assert names == ["in/a file.txt"]
 
 
+def argument(answer):
+    return re.search(r"<ArgumentName>(.*?)</ArgumentName>", answer.text)[1]
+
+
+@pytest.mark.parametrize("version", ["s3v4", "s3"])
+def test_a_form_that_lacks_a_field_of_its_signature(server, s3, bucket, version):
+    form = sign(s3_client(server, signature_version=version), bucket)
+    for name in form["fields"]:
+        answer = send(server, form, changed={name: None})
+        assert code(answer) == (400, "InvalidArgument"), name
+        assert argument(answer) == name
+        assert f"Bucket POST must contain a field named '{name}'." in answer.text
+    assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+
+
+def test_a_form_whose_signature_can_not_be_read(server, s3, bucket):
+    for name in ("x-amz-algorithm", "x-amz-date", "x-amz-credential"):
+        answer = send(server, sign(s3, bucket), changed={name: "invalid"})
+        assert code(answer) == (400, "InvalidArgument"), name
+        assert argument(answer).lower() == name
+
+
+def test_a_post_to_a_bucket_is_to_be_a_form(server, bucket):
+    answer = raw(server, bucket, b"{}", "application/json")
+    assert code(answer) == (412, "PreconditionFailed")
+    condition = "Bucket POST must be of the enclosure-type multipart/form-data"
+    assert f"<Condition>{condition}</Condition>" in answer.text
+
+
 def test_a_policy_that_has_expired(server, s3, bucket):
     form = sign(s3, bucket, ExpiresIn=-1)
     answer = send(server, form)
