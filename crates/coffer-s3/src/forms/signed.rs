@@ -97,11 +97,8 @@ fn presented(fields: &Fields) -> S3Result<Option<Presented<'_>>> {
     }
     let algorithm = required(fields, "x-amz-algorithm")?;
     if algorithm != REQUEST {
-        let error = s3_error!(
-            InvalidArgument,
-            "X-Amz-Algorithm only supports \"{REQUEST}\""
-        );
-        return Err(of_argument(error, "x-amz-algorithm", algorithm));
+        let error = s3_error!(InvalidArgument, "Only {REQUEST} is supported");
+        return Err(of_argument(error, "X-Amz-Algorithm", algorithm));
     }
     let date = required(fields, "x-amz-date")?;
     let at = DateTime::parse(date).ok_or_else(|| {
@@ -190,7 +187,7 @@ mod tests {
     #[test]
     fn a_field_that_can_not_be_read_is_told() {
         for (place, value, name) in [
-            (1, "other", "x-amz-algorithm"),
+            (1, "other", "X-Amz-Algorithm"),
             (2, "malformed", "x-amz-credential"),
             (2, "AK/20260101/r/ec2/aws4_request", "x-amz-credential"),
             (3, "invalid", "X-Amz-Date"),
