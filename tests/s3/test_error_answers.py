@@ -79,6 +79,25 @@ def test_a_method_is_told_of_what_it_was_not_allowed(server, bucket, kind, path)
     assert (told["Method"], told["ResourceType"]) == ("PATCH", kind)
 
 
+@pytest.mark.parametrize(
+    ("method", "query", "headers", "code"),
+    [
+        ("PUT", "uploadId=x", {}, (405, "MethodNotAllowed")),
+        ("GET", "uploads=", {}, (400, "InvalidRequest")),
+        ("GET", "versions=", {}, (400, "InvalidRequest")),
+        ("GET", "", {"x-amz-copy-source": "bucket/object"}, (400, "InvalidArgument")),
+        ("DELETE", "", {"x-amz-copy-source": "bucket/object"}, (400, "InvalidArgument")),
+        ("PUT", "", {"x-amz-copy-source": "bucket/%ZZ"}, (400, "InvalidArgument")),
+        ("PUT", "", {"x-amz-copy-source": "bucket/%1"}, (400, "InvalidArgument")),
+    ],
+)
+def test_what_stands_at_another_place_is_refused(server, s3, bucket, method, query, headers, code):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"kept")
+    status, _, body = raw.send(server, method, f"/{bucket}/a", query=query, headers=headers)
+    assert (status, elements(body)["Code"]) == code, body
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"kept"
+
+
 def test_what_did_not_hold_is_told(s3, bucket):
     where = {"Bucket": bucket, "Key": "a"}
     s3.put_object(**where, Body=b"abc")

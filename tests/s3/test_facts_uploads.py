@@ -127,6 +127,9 @@ def test_trailers_are_those_that_were_announced(server, s3, bucket):
     assert put([good], CRC_NAME) == (200, "")
     # That none is declared and none comes is no fault.
     assert put([]) == (200, "")
+    # Only checksums come in trailers.
+    for name in ("x-foo", f"{CRC_NAME}, x-foo"):
+        assert put([good, ("x-foo", "a")], name) == (400, "InvalidRequest")
     malformed = (400, "MalformedTrailerError")
     assert put([], CRC_NAME) == malformed
     assert put([good], OTHER) == malformed

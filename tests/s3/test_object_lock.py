@@ -89,7 +89,8 @@ def test_the_default_is_told(s3, lockable, mode, length):
         ({}, "MalformedXML"),
         ({"Days": 0}, "InvalidArgument"),
         ({"Days": -1}, "InvalidArgument"),
-        ({"Years": 101}, "InvalidRequest"),
+        ({"Years": 101}, "InvalidArgument"),
+        ({"Days": 36_501}, "InvalidArgument"),
         ({"Days": 3_651}, "InvalidArgument"),
     ],
 )

@@ -55,9 +55,13 @@ pub(crate) fn trailer_name(headers: &HeaderMap) -> S3Result<Option<ChecksumAlgor
         .get_all("x-amz-trailer")
         .iter()
         .filter_map(|list| list.to_str().ok());
-    for name in lists.flat_map(|list| list.split(',')).map(str::trim) {
+    let names = lists.flat_map(|list| list.split(',')).map(str::trim);
+    for name in names.filter(|name| !name.is_empty()) {
         if !name.to_ascii_lowercase().starts_with("x-amz-checksum-") {
-            continue;
+            return Err(s3_error!(
+                InvalidRequest,
+                "The value specified in the x-amz-trailer header is not supported"
+            ));
         }
         let row = ALGORITHMS
             .iter()

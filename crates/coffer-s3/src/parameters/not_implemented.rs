@@ -8,6 +8,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName};
 use s3s::{S3Result, s3_error};
 
+use crate::errors::details::carried;
 use crate::errors::{custom, not_implemented};
 use crate::http::percent::form_pairs;
 
@@ -36,6 +37,9 @@ const HEADERS: [(&str, &str); 10] = [
 
 /// Those of them that a deletion has.
 const OF_DELETIONS: [&str; 2] = ["x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
+
+/// Operations that are none of a copy, which a client may mean that names a source.
+const NO_COPIES: [&str; 4] = ["DeleteObject", "DeleteObjects", "GetObject", "HeadObject"];
 
 /// Conditions on what is there, which most writes have.
 const CONDITIONS: [HeaderName; 4] = [
@@ -136,6 +140,14 @@ pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
             "An object is written whole: Content-Range has no place in this request"
         ));
     }
+    if NO_COPIES.contains(&operation) && headers.contains_key("x-amz-copy-source") {
+        let error = s3_error!(
+            InvalidArgument,
+            "You can only specify a copy source header for copy requests."
+        );
+        let told = [("ArgumentName", "x-amz-copy-source".to_owned())];
+        return Err(carried(error, &told));
+    }
     for (name, value) in headers {
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else {
             continue;
@@ -206,6 +218,7 @@ pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
         if is_parameter {
             continue;
         }
+        check_place(operation, name)?;
         if matches!(name.as_str(), "uploadId" | "partNumber" | "versionId") {
             return Err(s3_error!(
                 InvalidArgument,
@@ -217,6 +230,25 @@ pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
         }
     }
     Ok(())
+}
+
+/// Refuses what stands at another place, as S3 does.
+fn check_place(operation: &str, name: &str) -> S3Result {
+    match (operation, name) {
+        ("GetObject", "uploads") => Err(s3_error!(
+            InvalidRequest,
+            "Key is not expected for the GET method ?uploads subresource"
+        )),
+        ("GetObject", "versions") => Err(s3_error!(
+            InvalidRequest,
+            "There is no such thing as the ?versions sub-resource for a key"
+        )),
+        ("PutObject", "uploadId") => Err(s3_error!(
+            MethodNotAllowed,
+            "The specified method is not allowed against this resource."
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn custom_query() -> s3s::S3Error {
@@ -284,6 +316,27 @@ mod tests {
             headers.insert(&name, HeaderValue::from_static("*"));
             assert!(check_conditions(&headers).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn what_stands_at_another_place_is_told_so() {
+        let code = |operation, query| {
+            let refused = check_query(operation, query).err();
+            refused.map(|error| error.code().as_str().to_owned())
+        };
+        for query in ["uploads", "versions", "prefix=a&uploads="] {
+            let refused = code("GetObject", query);
+            assert_eq!(refused.as_deref(), Some("InvalidRequest"), "{query}");
+        }
+        let refused = code("PutObject", "uploadId=1");
+        assert_eq!(refused.as_deref(), Some("MethodNotAllowed"));
+        let mut headers = HeaderMap::new();
+        headers.insert("x-amz-copy-source", HeaderValue::from_static("b/k"));
+        for operation in NO_COPIES {
+            let refused = check_headers(operation, &headers).err().unwrap();
+            assert_eq!(refused.code().as_str(), "InvalidArgument", "{operation}");
+        }
+        assert!(check_headers("CopyObject", &headers).is_ok());
     }
 
     #[test]
