@@ -77,6 +77,22 @@ def test_what_is_no_rule(server, s3, bucket, code, wrong):
     assert s3.get_bucket_cors(Bucket=bucket)["CORSRules"] == [RULE], "it stays as it was"
 
 
+def test_wildcards_that_are_too_many_are_named(server, s3, bucket):
+    lenient = s3_client(server, validate=False)
+    for wrong, message in (
+        ({"AllowedOrigins": ["*a*"]}, 'AllowedOrigin "*a*" can not have more than one wildcard.'),
+        ({"AllowedHeaders": ["*a*"]}, 'AllowedHeader "*a*" can not have more than one wildcard.'),
+        (
+            {"ExposeHeaders": ["*"]},
+            'ExposeHeader "*" contains wildcard. We currently do not support wildcard for '
+            "ExposeHeader.",
+        ),
+    ):
+        with refused("InvalidRequest", 400) as error:
+            allow(lenient, bucket, RULE | wrong)
+        assert error.message == message
+
+
 def test_a_configuration_without_rules_or_with_too_many(server, s3, bucket):
     lenient = s3_client(server, validate=False)
     for count in (0, 101):

@@ -155,12 +155,42 @@ def test_arguments_are_told_by_name(server, s3, bucket):
     _, _, body = raw.send(server, "GET", f"/{bucket}", query="max-keys=few")
     told = elements(body)
     assert (told["ArgumentName"], told["ArgumentValue"]) == ("max-keys", "few")
+    assert told["Message"] == "Provided max-keys not an integer or within integer range"
     with raw.connect(server) as connection:
         headers = {"host": "h", "authorization": "Bearer hidden"}
         connection.sendall(raw.request_head("GET", f"/{bucket}", headers))
         _, _, body = raw.receive(connection)
     assert elements(body)["ArgumentName"] == "Authorization"
     assert b"hidden" not in body
+
+
+def test_digests_that_differ_are_told(server, bucket):
+    announced = hashlib.sha256(b"other").hexdigest()
+    path = f"/{bucket}/a"
+    status, _, body = raw.send(server, "PUT", path, body=b"a", payload_hash=announced)
+    told = elements(body)
+    assert (status, told["Code"]) == (400, "XAmzContentSHA256Mismatch")
+    assert told["ClientComputedContentSHA256"] == announced
+    assert told["S3ComputedContentSHA256"] == hashlib.sha256(b"a").hexdigest()
+    _, _, body = raw.send(server, "PUT", path, body=b"a", headers={"content-md5": "x"})
+    told = elements(body)
+    assert (told["Code"], told["Content-MD5"]) == ("InvalidDigest", "x")
+    _, _, body = raw.send(server, "PUT", path, body=b"a", headers=raw.md5_of(b"other"))
+    told = elements(body)
+    assert told["Code"] == "BadDigest"
+    assert told["Message"] == "The Content-MD5 you specified did not match what we received."
+
+
+def test_sizes_that_are_too_large_are_told(server, bucket):
+    _, _, body = raw.send(server, "PUT", f"/{bucket}/{'k' * 1025}", body=b"a")
+    told = elements(body)
+    assert told["Code"] == "KeyTooLongError"
+    assert (told["Size"], told["MaxSizeAllowed"]) == ("1025", "1024")
+    headers = {"x-amz-meta-a": "v" * 2048}
+    _, _, body = raw.send(server, "PUT", f"/{bucket}/a", body=b"a", headers=headers)
+    told = elements(body)
+    assert told["Code"] == "MetadataTooLarge"
+    assert (told["Size"], told["MaxSizeAllowed"]) == ("2049", "2048")
 
 
 def test_a_wrong_signature_is_told_what_was_to_be_signed(server, bucket):

@@ -73,8 +73,8 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         ),
         VaultError::BucketNotEmpty => s3_error!(
             BucketNotEmpty,
-            "The bucket you tried to delete is not empty: delete its objects, their versions and \
-             delete markers first"
+            "The bucket you tried to delete is not empty. You must delete all versions in the \
+             bucket."
         ),
         VaultError::TooManyBuckets { limit } => {
             s3_error!(
@@ -169,10 +169,7 @@ fn from_writing(error: VaultError) -> S3Error {
             s3_error!(BadDigest, "{error}")
         }
         VaultError::Checksum(error) => s3_error!(InvalidRequest, "{error}"),
-        VaultError::BadDigest { what } => s3_error!(
-            BadDigest,
-            "The {what} you specified did not match the calculated checksum."
-        ),
+        VaultError::BadDigest { what } => writes::bad_digest(what),
         VaultError::IncompleteBody => s3_error!(
             IncompleteBody,
             "You did not provide the number of bytes specified by the Content-Length HTTP header"

@@ -4,6 +4,8 @@ mod copies;
 
 pub use self::copies::*;
 
+pub use coffer_store::limits::OBJECT_NAME_MAX_BYTES;
+
 /// Shortest and longest bucket name, in bytes. S3 makes none of fewer than 3, and its front door
 /// neither, but an administrator may.
 pub const BUCKET_NAME_BYTES: std::ops::RangeInclusive<usize> = 1..=63;

@@ -11,6 +11,7 @@ use s3s::{Body, HttpResponse};
 use crate::around_s3s::answer_xml::{Written, escape};
 use crate::checksums::fields::{uncover_elements, uncover_header};
 use crate::errors::details::{self, is_unwritable};
+use crate::errors::mismatches;
 use crate::request::context::RequestContext;
 use crate::signature::requirements::REGION;
 
@@ -28,6 +29,9 @@ pub(crate) struct BeforeEnd {
     pub(crate) end: &'static str,
     pub(crate) xml: String,
 }
+
+/// Parameters of a query that are numbers.
+const NUMBERS: [&str; 4] = ["max-keys", "max-parts", "max-uploads", "part-number-marker"];
 
 /// What an error ends with.
 pub(crate) const ERROR_END: &str = "</Error>";
@@ -125,6 +129,8 @@ fn complete_error(
     body: Bytes,
 ) -> Option<String> {
     let body = without_controls(body);
+    let argument = unread_argument(&body);
+    let body = in_words_of_s3(body);
     let code = element(&body, "Code").unwrap_or("").to_owned();
     let has_message = element(&body, "Message").is_some();
     if code == "SlowDown" {
@@ -149,7 +155,10 @@ fn complete_error(
     if let Some(xml) = details::taken(response.headers_mut()) {
         more.push_str(&xml);
     }
-    if let ("InvalidArgument", Some(xml)) = (&*code, unread_argument(&body)) {
+    if let ("XAmzContentSHA256Mismatch", Some(hashes)) = (&*code, context.other_sha256()) {
+        more.push_str(&mismatches::of_sha256(hashes));
+    }
+    if let ("InvalidArgument", Some(xml)) = (&*code, argument) {
         more.push_str(&xml);
     }
     let of_request = context
@@ -171,10 +180,27 @@ fn complete_error(
     (!code.is_empty()).then_some(code)
 }
 
+/// The parameter of a query that s3s could not read, and its value, as a message of its tells.
+fn unread(message: &str) -> Option<(&str, &str)> {
+    message.strip_prefix("invalid query: ")?.split_once(": ")
+}
+
+/// Has a number that s3s could not read be told as S3 tells it.
+fn in_words_of_s3(body: Bytes) -> Bytes {
+    let message = element(&body, "Message").unwrap_or("");
+    match unread(message) {
+        Some((name, _)) if NUMBERS.contains(&name) => {
+            let told = format!("Provided {name} not an integer or within integer range");
+            let text = String::from_utf8_lossy(&body).replacen(message, &told, 1);
+            Bytes::from(text)
+        }
+        _ => body,
+    }
+}
+
 /// The elements of a parameter that s3s could not read, which it names in its message.
 fn unread_argument(body: &[u8]) -> Option<String> {
-    let message = element(body, "Message")?;
-    let (name, sent) = message.strip_prefix("invalid query: ")?.split_once(": ")?;
+    let (name, sent) = unread(element(body, "Message")?)?;
     Some(format!(
         "<ArgumentName>{name}</ArgumentName><ArgumentValue>{sent}</ArgumentValue>"
     ))

@@ -34,3 +34,16 @@ pub(super) fn too_large(limit_bytes: u64) -> S3Error {
     );
     carried(error, &[("MaxSizeAllowed", limit_bytes.to_string())])
 }
+
+pub(super) fn bad_digest(what: &str) -> S3Error {
+    match what {
+        "Content-MD5" => s3_error!(
+            BadDigest,
+            "The Content-MD5 you specified did not match what we received."
+        ),
+        what => s3_error!(
+            BadDigest,
+            "The {what} you specified did not match the calculated checksum."
+        ),
+    }
+}

@@ -6,7 +6,9 @@ use coffer_vault::{Subject, Vault};
 use s3s::{S3Result, s3_error};
 
 use crate::errors::details::of_argument;
+use crate::errors::mismatches::compared;
 use crate::forms::fields::{Fields, missing};
+use crate::parameters::customer_key::holds_a_key;
 use crate::request::signed::{Signed, SignedForm};
 use crate::signature::authenticate::no_access_key;
 use crate::signature::requirements::does_not_match;
@@ -30,6 +32,16 @@ const VERSION_2: [&str; 2] = ["AWSAccessKeyId", "signature"];
 enum Presented<'a> {
     Version4(Scope<'a>, DateTime<'a>),
     Version2 { access_key_id: &'a str },
+}
+
+impl Presented<'_> {
+    /// The field that the signature itself stands in.
+    fn signature(&self) -> &'static str {
+        match self {
+            Self::Version4(..) => VERSION_4[3],
+            Self::Version2 { .. } => VERSION_2[1],
+        }
+    }
 }
 
 /// The access key's id that a form claims to be signed by, if it names one.
@@ -58,18 +70,20 @@ pub(crate) fn subject(vault: &Vault, fields: &Fields) -> S3Result<Option<Arc<Sub
     let secret = vault.secret_access_key(id);
     let secret = secret.ok_or_else(|| no_access_key(vault, id))?;
     let policy = required(fields, "policy")?;
+    let signature = required(fields, presented.signature())?;
     let is_right = match presented {
         Presented::Version4(scope, at) => {
-            let signature = required(fields, "x-amz-signature")?;
             is_of_day(scope, at) && Signer::new(&secret, scope, at).is_of_policy(signature, policy)
         }
         Presented::Version2 { .. } => {
-            let signature = required(fields, "signature")?;
             version_2::is_signature(signature, &secret, policy.as_bytes())
         }
     };
     if !is_right {
-        return Err(does_not_match());
+        // A key that it has brought along may be among what its policy wants.
+        let is_told = !fields.each().any(|(name, _)| holds_a_key(name));
+        let policy = is_told.then_some(policy.as_bytes());
+        return Err(compared(does_not_match(), (id, signature), policy, None));
     }
     let subject = vault.subject(id);
     subject.map(Some).ok_or_else(|| no_access_key(vault, id))

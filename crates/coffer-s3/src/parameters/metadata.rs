@@ -12,6 +12,7 @@ use s3s::dto::{Metadata, Timestamp, TimestampFormat};
 use s3s::{S3Result, s3_error};
 
 use crate::errors::custom;
+use crate::errors::details::carried;
 use crate::http::{encoded_words, text_of};
 use crate::limits::{REDIRECT_MAX_BYTES, USER_METADATA_MAX_BYTES};
 
@@ -36,12 +37,17 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
         expires: text(headers, EXPIRES),
     };
     let length = |(name, value): (&String, &String)| name.len() + value.len();
-    if user_metadata.iter().map(length).sum::<usize>() > USER_METADATA_MAX_BYTES {
-        return Err(s3_error!(
+    let size_bytes = user_metadata.iter().map(length).sum::<usize>();
+    if size_bytes > USER_METADATA_MAX_BYTES {
+        let error = s3_error!(
             MetadataTooLarge,
-            "Your metadata headers exceed the maximum allowed metadata size of \
-             {USER_METADATA_MAX_BYTES} bytes"
-        ));
+            "Your metadata headers exceed the maximum allowed metadata size"
+        );
+        let told = [
+            ("Size", size_bytes.to_string()),
+            ("MaxSizeAllowed", USER_METADATA_MAX_BYTES.to_string()),
+        ];
+        return Err(carried(error, &told));
     }
     Ok(Details {
         headers,

@@ -2,11 +2,12 @@
 
 use coffer_vault::BucketName;
 use coffer_vault::UploadId;
+use coffer_vault::limits::OBJECT_NAME_MAX_BYTES;
 use coffer_vault::record::ObjectName;
 use coffer_vault::version::{VersionId, Which};
 use s3s::{S3Error, S3Result, s3_error};
 
-use crate::errors::details::of_argument;
+use crate::errors::details::{carried, of_argument};
 
 /// A bucket's name.
 pub(crate) fn bucket(name: &str) -> S3Result<BucketName> {
@@ -35,7 +36,14 @@ pub(crate) fn object(name: impl Into<String>) -> S3Result<ObjectName> {
             "A key has at least one character"
         ));
     }
-    ObjectName::new(name).ok_or_else(|| s3_error!(KeyTooLongError, "Your key is too long"))
+    let size = name.len();
+    ObjectName::new(name).ok_or_else(|| {
+        let told = [
+            ("Size", size.to_string()),
+            ("MaxSizeAllowed", OBJECT_NAME_MAX_BYTES.to_string()),
+        ];
+        carried(s3_error!(KeyTooLongError, "Your key is too long"), &told)
+    })
 }
 
 /// An upload's id. One that is none names an upload that never was, for ids are drawn at random: so

@@ -90,11 +90,9 @@ pub(crate) fn of_new(asked: Option<&ObjectOwnership>) -> S3Result<Option<Ownersh
     let known = |asked: &ObjectOwnership| Ownership::from_name(asked.as_str());
     let known = asked.map(|asked| {
         known(asked).ok_or_else(|| {
-            s3_error!(
-                InvalidArgument,
-                "x-amz-object-ownership is BucketOwnerEnforced, BucketOwnerPreferred or \
-                 ObjectWriter"
-            )
+            let asked = asked.as_str();
+            let error = s3_error!(InvalidArgument, "Invalid {HEADER} header: {asked}");
+            of_argument(error, HEADER, asked)
         })
     });
     known.transpose()
