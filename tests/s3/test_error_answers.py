@@ -237,3 +237,36 @@ def test_what_xml_can_not_hold_hides_no_code(server, s3, bucket, key, query):
     s3.put_object(Bucket=bucket, Key="k", Body=b"k")
     status, _, body = raw.send(server, "GET", f"/{bucket}{key}", query=query)
     assert status == 400 and elements(body)["Code"], body
+
+
+def test_tags_behind_a_delete_marker(s3, bucket):
+    """A marker has no tags and takes none: who asks for them hears of it, not of a missing name."""
+    versioned(s3, bucket)
+    where = {"Bucket": bucket, "Key": "a"}
+    s3.put_object(**where, Body=b"a")
+    marker = s3.delete_object(**where)["VersionId"]
+    for call, options in (
+        (s3.get_object_tagging, {}),
+        (s3.put_object_tagging, {"Tagging": {"TagSet": []}}),
+        (s3.delete_object_tagging, {}),
+    ):
+        for version in ({}, {"VersionId": marker}):
+            with refused("MethodNotAllowed", 405) as error:
+                call(**where, **options, **version)
+            assert details(error)["ResourceType"] == "DeleteMarker"
+            assert error.headers["x-amz-delete-marker"] == "true"
+            assert error.headers["x-amz-version-id"] == marker
+
+
+def test_refusals_name_the_version(s3, bucket):
+    versioned(s3, bucket)
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    marker = s3.delete_object(Bucket=bucket, Key="a")["VersionId"]
+    for call in (s3.get_object, s3.head_object):
+        with refused(status=405) as error:
+            call(Bucket=bucket, Key="a", VersionId=marker)
+        assert error.headers["x-amz-version-id"] == marker
+    wrong = "no <version>"
+    doomed = {"Objects": [{"Key": "a", "VersionId": wrong}]}
+    [failed] = s3.delete_objects(Bucket=bucket, Delete=doomed)["Errors"]
+    assert (failed["Code"], failed["VersionId"]) == ("NoSuchVersion", wrong)

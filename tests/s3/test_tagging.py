@@ -40,6 +40,10 @@ def test_bucket_tags(s3, bucket):
     s3.delete_bucket_tagging(Bucket=bucket)
     with refused("NoSuchTagSet", 404):
         s3.get_bucket_tagging(Bucket=bucket)
+    s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": TAGS})
+    s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": []})
+    with refused("NoSuchTagSet", 404):
+        s3.get_bucket_tagging(Bucket=bucket)
 
 
 @pytest.mark.parametrize(

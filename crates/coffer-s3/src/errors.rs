@@ -27,7 +27,7 @@ use s3s::{S3Error, S3ErrorCode, s3_error};
 
 use self::copies::{not_fetched, standing, unacknowledged};
 use self::customer_keys::from_customer_key;
-pub(crate) use self::reads::no_version;
+pub(crate) use self::reads::{no_tags, no_version};
 use self::reads::{invalid_range, not_modified};
 use self::sharing::from_sharing;
 

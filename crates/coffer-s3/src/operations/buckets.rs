@@ -246,8 +246,10 @@ pub(crate) async fn put_bucket_tags(
     caller.check_xml_body(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
     let tags = tags::from_set(request.input.tagging.tag_set, BUCKET_TAGS_MAX)?;
+    // None is the same as never set, which a read tells by an error (S3).
+    let tags = (!tags.is_empty()).then_some(tags);
     vault
-        .set_bucket_tags(&caller.subject, &bucket, Some(tags))
+        .set_bucket_tags(&caller.subject, &bucket, tags)
         .await
         .map_err(|error| caller.refused(error))?;
     let mut response = S3Response::new(PutBucketTaggingOutput::default());

@@ -4,7 +4,7 @@ pub(crate) mod rename;
 
 use coffer_vault::record::{OnlyIf, Precondition};
 use coffer_vault::version::{Absent, Which};
-use coffer_vault::{DeleteObject, Deleted, PutObject, Vault};
+use coffer_vault::{DeleteObject, Deleted, PutObject, Vault, VaultError};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectTaggingInput,
     DeleteObjectTaggingOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, Error,
@@ -18,7 +18,7 @@ use crate::around_s3s::xml;
 use crate::checksums::algorithms::kind;
 use crate::checksums::expected::ExpectedDigests;
 use crate::checksums::fields::set_checksum;
-use crate::errors::{from_vault, no_version, not_implemented};
+use crate::errors::{from_vault, no_tags, no_version, not_implemented};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::{DELETE_BODY_MAX_BYTES, DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
@@ -215,10 +215,9 @@ pub(crate) async fn delete_objects(
     }
 
     // Before anything is deleted: what was done is told.
-    let row = |one: &ObjectIdentifier| DELETED_ROW_BYTES + written_bytes(&one.key);
     let answer = caller.context.answer();
     answer
-        .set(objects.iter().map(row).sum())
+        .set(objects.iter().map(row_bytes).sum())
         .map_err(|_| no_room())?;
 
     let mut output = (Vec::new(), Vec::new());
@@ -227,8 +226,9 @@ pub(crate) async fn delete_objects(
         match to_delete(identifier, bypasses) {
             Ok(one) => doomed.push(one),
             Err(error) => {
+                let version = version_sent(identifier).map(str::to_owned);
                 let key = identifier.key.clone();
-                output.1.push(failure(key, Which::Current, &error));
+                output.1.push(failure(key, version, &error));
             }
         }
     }
@@ -243,7 +243,9 @@ pub(crate) async fn delete_objects(
         let deleted = match outcome {
             Ok(deleted) => deleted,
             Err(error) => {
-                output.1.push(failure(key, which, &from_vault(error)));
+                output
+                    .1
+                    .push(failure(key, id_of(which), &from_vault(error)));
                 continue;
             }
         };
@@ -264,10 +266,27 @@ pub(crate) async fn delete_objects(
     }))
 }
 
-fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteObject> {
-    // SDKs send the element empty where there is none.
+/// At most so much is told of what an entry names.
+fn row_bytes(identifier: &ObjectIdentifier) -> usize {
+    let version = version_sent(identifier).map_or(0, written_bytes);
+    DELETED_ROW_BYTES + written_bytes(&identifier.key) + version
+}
+
+/// The version that an entry names. SDKs send the element empty where there is none.
+fn version_sent(identifier: &ObjectIdentifier) -> Option<&str> {
     let version = identifier.version_id.as_deref();
-    let which = names::which(version.filter(|version| !version.is_empty()));
+    version.filter(|version| !version.is_empty())
+}
+
+fn id_of(which: Which) -> Option<String> {
+    match which {
+        Which::Version(version) => Some(version.to_string()),
+        Which::Current => None,
+    }
+}
+
+fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteObject> {
+    let which = names::which(version_sent(identifier));
     let which = which.map_err(|_| no_version(Absent::Version))?;
     let precondition = match &identifier.e_tag {
         None => Precondition::None,
@@ -283,16 +302,20 @@ fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteOb
     })
 }
 
-fn failure(key: String, which: Which, error: &S3Error) -> Error {
-    let version_id = match which {
-        Which::Version(version) => Some(version.to_string()),
-        Which::Current => None,
-    };
+fn failure(key: String, version_id: Option<String>, error: &S3Error) -> Error {
     Error {
         code: Some(error.code().as_str().to_owned()),
         key: Some(key),
         message: error.message().map(str::to_owned),
         version_id,
+    }
+}
+
+/// The refusal of what asks for tags, or sets them.
+fn tags_refused(caller: &Caller, error: VaultError) -> S3Error {
+    match error {
+        VaultError::NoVersion(Absent::Deleted(marker)) => no_tags(marker),
+        other => caller.refused(other),
     }
 }
 
@@ -313,7 +336,7 @@ pub(crate) async fn object_tags(
     let (tags, version) = vault
         .object_tags(&caller.subject, &bucket, &name, which)
         .await
-        .map_err(|error| caller.refused(error))?;
+        .map_err(|error| tags_refused(&caller, error))?;
     let output = GetObjectTaggingOutput {
         tag_set: tags::to_set(tags),
         version_id: version.map(|version| version.to_string()),
@@ -341,7 +364,7 @@ pub(crate) async fn put_object_tags(
     let version = vault
         .set_object_tags(&caller.subject, &bucket, (&name, which), tags)
         .await
-        .map_err(|error| caller.refused(error))?;
+        .map_err(|error| tags_refused(&caller, error))?;
     Ok(S3Response::new(PutObjectTaggingOutput {
         version_id: version.map(|version| version.to_string()),
     }))
@@ -364,7 +387,7 @@ pub(crate) async fn delete_object_tags(
     let version = vault
         .set_object_tags(&caller.subject, &bucket, (&name, which), Vec::new())
         .await
-        .map_err(|error| caller.refused(error))?;
+        .map_err(|error| tags_refused(&caller, error))?;
     Ok(S3Response::new(DeleteObjectTaggingOutput {
         version_id: version.map(|version| version.to_string()),
     }))
