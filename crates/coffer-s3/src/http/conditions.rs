@@ -1,5 +1,7 @@
 //! Conditional requests (RFC 9110, section 13) as S3 reads them.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use coffer_vault::record::{ObjectName, Precondition};
 use coffer_vault::{Conditions, EtagMatch};
 use http::HeaderMap;
@@ -68,12 +70,13 @@ pub(crate) fn of_range(headers: &HeaderMap) -> Option<Conditions> {
     })
 }
 
-/// The conditions on the source of a copy.
+/// The conditions on the source of a copy. That it was modified since a time to come is none, as on
+/// S3: the time is no valid one (RFC 2616, section 14.25).
 ///
 /// # Errors
 /// `InvalidArgument` for one that can't be read.
 pub(crate) fn of_copy_source(headers: &HeaderMap) -> S3Result<Conditions> {
-    of_change(
+    let mut conditions = of_change(
         headers,
         [
             COPY_IF_MATCH,
@@ -81,7 +84,17 @@ pub(crate) fn of_copy_source(headers: &HeaderMap) -> S3Result<Conditions> {
             COPY_IF_MODIFIED_SINCE,
             COPY_IF_UNMODIFIED_SINCE,
         ],
-    )
+    )?;
+    let since = conditions.if_modified_since_ms;
+    conditions.if_modified_since_ms = since.filter(|since| *since <= now_ms());
+    Ok(conditions)
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
 }
 
 /// The conditions on the object that is to be renamed.
