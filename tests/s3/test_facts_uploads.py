@@ -201,7 +201,32 @@ def test_uploads_are_listed_by_name_and_by_when_they_began(s3, bucket):
     page = s3.list_multipart_uploads(Bucket=bucket, **third, MaxUploads=4)
     assert [(row["Key"], row["UploadId"]) for row in page["Uploads"]] == rows[3:7]
     alone = s3.list_multipart_uploads(Bucket=bucket, UploadIdMarker=begun["b"][2])
-    assert len(alone["Uploads"]) == 11
+    assert len(alone["Uploads"]) == 11 and alone["UploadIdMarker"] == ""
+    # One of another name is none.
+    with refused("InvalidArgument", 400) as error:
+        s3.list_multipart_uploads(Bucket=bucket, KeyMarker="a", UploadIdMarker=begun["b"][2])
+    assert error.message == "Invalid uploadId marker"
+
+
+def test_the_last_page_tells_where_it_ends(server, s3, bucket):
+    none = s3.list_multipart_uploads(Bucket=bucket)
+    assert (none["NextKeyMarker"], none["NextUploadIdMarker"]) == ("", "")
+    where = begin(s3, bucket, "a")
+    begun = begin(s3, bucket, "dir/b")
+    page = s3.list_multipart_uploads(Bucket=bucket)
+    assert page["IsTruncated"] is False
+    assert page["NextKeyMarker"] == "dir/b"
+    assert page["NextUploadIdMarker"] == begun["UploadId"]
+    folded = s3.list_multipart_uploads(Bucket=bucket, Delimiter="/")
+    assert (folded["NextKeyMarker"], folded["NextUploadIdMarker"]) == ("dir/", "")
+    assert s3.list_parts(**where)["NextPartNumberMarker"] == 0
+    s3.upload_part(**where, PartNumber=2, Body=b"x")
+    parts = s3.list_parts(**where)
+    assert (parts["NextPartNumberMarker"], parts["IsTruncated"]) == (2, False)
+    for empty in ("max-parts=", "part-number-marker="):
+        query = f"{empty}&uploadId={where['UploadId']}"
+        status, _, body = raw.send(server, "GET", f"/{bucket}/a", query=query)
+        assert status == 200 and b"<MaxParts>1000</MaxParts>" in body, body
 
 
 def test_parts_by_number_end_where_the_parts_do(s3, bucket):

@@ -174,3 +174,11 @@ def test_writes_between_pages(s3, bucket):
     rest = s3.list_objects_v2(Bucket=bucket, ContinuationToken=first["NextContinuationToken"])
     names = [row["Key"] for row in rest["Contents"]]
     assert names == ["11", "12", "13", "14", "15", "155", "16", "17", "18", "19"]
+
+
+@pytest.mark.parametrize("form", ["", "list-type=2&", "versions&", "uploads&"])
+def test_an_empty_delimiter_is_not_told(server, bucket, form):
+    status, _, page = send(server, "GET", f"/{bucket}", query=f"{form}delimiter=")
+    assert status == 200 and b"<Delimiter" not in page, page
+    status, _, page = send(server, "GET", f"/{bucket}", query=f"{form}encoding-type=")
+    assert status == 400 and b"<Code>InvalidArgument</Code>" in page, page

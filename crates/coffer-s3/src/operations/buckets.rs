@@ -17,6 +17,7 @@ use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::finish_response::StatusInstead;
 use crate::around_s3s::xml_bodies::CanonicalXml;
+use crate::errors::details::of_argument;
 use crate::errors::{from_vault, not_implemented};
 use crate::http::dates::timestamp;
 use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
@@ -166,17 +167,19 @@ pub(crate) async fn list_buckets(
     let caller = Caller::of(&request)?;
     let input = request.input;
     let prefix = input.prefix.unwrap_or_default();
-    let after = input
-        .continuation_token
-        .as_deref()
-        .map(continuation_tokens::decode)
-        .transpose()?;
+    // An empty one is none here (S3), where ListObjectsV2 refuses it.
+    let token = input.continuation_token.filter(|token| !token.is_empty());
+    let after = token.as_deref().map(continuation_tokens::decode);
+    let after = after.transpose()?;
     let rows = input.max_buckets.unwrap_or(BUCKETS_PAGE_MAX);
     if !(1..=BUCKETS_PAGE_MAX).contains(&rows) {
         return Err(s3_error!(
             InvalidArgument,
             "Argument max-buckets must be an integer between 1 and {BUCKETS_PAGE_MAX}"
         ));
+    }
+    if let Some(region) = &input.bucket_region {
+        check_region(region)?;
     }
     if input.bucket_region.is_some_and(|region| region != REGION) {
         let none = ListBucketsOutput {
@@ -219,6 +222,18 @@ pub(crate) async fn list_buckets(
         owner: Some(owners::told(vault, caller.subject.id().to_string())),
         prefix: (!prefix.is_empty()).then_some(prefix),
     }))
+}
+
+/// What is asked for has the form of a region. Which of them AWS has is not known here.
+fn check_region(asked: &str) -> S3Result {
+    if is_region(asked) {
+        return Ok(());
+    }
+    let error = s3_error!(
+        InvalidArgument,
+        "Argument value {asked} is not a valid AWS Region"
+    );
+    Err(of_argument(error, "bucket-region", asked))
 }
 
 /// `GetBucketTagging`.

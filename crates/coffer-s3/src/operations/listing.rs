@@ -30,7 +30,7 @@ pub(crate) enum Writing {
 impl Writing {
     pub(crate) fn asked(encoding: Option<&EncodingType>) -> S3Result<Self> {
         match encoding.map(EncodingType::as_str) {
-            None | Some("") => Ok(Self::Plain),
+            None => Ok(Self::Plain),
             Some(EncodingType::URL) => Ok(Self::Url),
             Some(other) => {
                 let error = s3_error!(
@@ -102,10 +102,7 @@ impl Listing {
     ) -> S3Result<ListPage> {
         let query = ListQuery {
             prefix: self.prefix.clone().unwrap_or_default(),
-            delimiter: self
-                .delimiter
-                .clone()
-                .filter(|delimiter| !delimiter.is_empty()),
+            delimiter: self.delimiter.clone(),
             start_after: self.start_after.clone().filter(|after| !after.is_empty()),
             limit: usize::try_from(self.rows).unwrap_or(0).max(1),
         };
@@ -164,7 +161,7 @@ pub(crate) async fn list_objects_v2(
     };
     let listing = Listing {
         prefix: input.prefix,
-        delimiter: input.delimiter,
+        delimiter: { input.delimiter }.filter(|delimiter| !delimiter.is_empty()),
         start_after: after,
         rows: page_size(input.max_keys, "max-keys", LIST_MAX)?,
         writing: Writing::asked(input.encoding_type.as_ref())?,
@@ -207,7 +204,7 @@ pub(crate) async fn list_objects(
     let bucket = names::bucket(&input.bucket)?;
     let listing = Listing {
         prefix: input.prefix,
-        delimiter: input.delimiter,
+        delimiter: { input.delimiter }.filter(|delimiter| !delimiter.is_empty()),
         start_after: input.marker,
         rows: page_size(input.max_keys, "max-keys", LIST_MAX)?,
         writing: Writing::asked(input.encoding_type.as_ref())?,
@@ -256,6 +253,7 @@ mod tests {
         let asked = |text: &'static str| Writing::asked(Some(&EncodingType::from_static(text)));
         assert_eq!(asked("url").unwrap(), Writing::Url);
         assert!(asked("gzip").is_err());
+        assert!(asked("").is_err());
         assert_eq!(Writing::asked(None).unwrap(), Writing::Plain);
         assert_eq!(Writing::Url.write("a b".into()), "a%20b");
     }
