@@ -124,6 +124,14 @@ def test_arguments_are_told_by_name(server, s3, bucket):
         ("continuation-token", "?"): lambda: s3.list_objects_v2(
             Bucket=bucket, ContinuationToken="?"
         ),
+        ("partNumber", "0"): lambda: s3.upload_part(**where, PartNumber=0, UploadId="u", Body=b"a"),
+        ("x-amz-copy-source-range", "bytes=1-"): lambda: s3.upload_part_copy(
+            **where,
+            PartNumber=1,
+            UploadId="u",
+            CopySource={"Bucket": bucket, "Key": "a"},
+            CopySourceRange="bytes=1-",
+        ),
         ("x-amz-object-lock-legal-hold", "on"): lambda: s3.put_object(
             **where, Body=b"a", ObjectLockLegalHoldStatus="on"
         ),

@@ -178,7 +178,7 @@ def test_writes_between_pages(s3, bucket):
 
 @pytest.mark.parametrize("form", ["", "list-type=2&", "versions&", "uploads&"])
 def test_an_empty_delimiter_is_not_told(server, bucket, form):
-    status, _, page = send(server, "GET", f"/{bucket}", query=f"{form}delimiter=")
+    status, _, page = raw.send(server, "GET", f"/{bucket}", query=f"{form}delimiter=")
     assert status == 200 and b"<Delimiter" not in page, page
-    status, _, page = send(server, "GET", f"/{bucket}", query=f"{form}encoding-type=")
+    status, _, page = raw.send(server, "GET", f"/{bucket}", query=f"{form}encoding-type=")
     assert status == 400 and b"<Code>InvalidArgument</Code>" in page, page

@@ -171,7 +171,11 @@ fn is_odd(tells: Tells, values: GetAll<'_, HeaderValue>) -> bool {
     let is_twice = values.next().is_some();
     let is_text = |reads: fn(&str) -> bool| first.to_str().is_ok_and(reads);
     let is_odd = match tells {
-        Tells::Range => is_twice || !is_text(|range| Range::parse(range).is_ok()),
+        // s3s reads `bytes=-`, which is no range.
+        Tells::Range => {
+            let is_range = |text: &str| Range::parse(text).is_ok() && ranges::parse(text).is_some();
+            is_twice || !is_text(is_range)
+        }
         Tells::Date => {
             let is_date = |text: &str| Timestamp::parse(TimestampFormat::HttpDate, text).is_ok();
             is_twice || !is_text(is_date)

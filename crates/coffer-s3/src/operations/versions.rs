@@ -53,7 +53,14 @@ pub(crate) async fn put_bucket_versioning(
     let state = match asked.status.as_ref().map(BucketVersioningStatus::as_str) {
         Some(BucketVersioningStatus::ENABLED) => Versioning::Enabled,
         Some(BucketVersioningStatus::SUSPENDED) => Versioning::Suspended,
-        _ => {
+        Some(_) => {
+            return Err(s3_error!(
+                MalformedXML,
+                "The XML you provided was not well-formed or did not validate against our \
+                 published schema: Status is Enabled or Suspended"
+            ));
+        }
+        None => {
             return Err(s3_error!(
                 IllegalVersioningConfigurationException,
                 "The Versioning element must be specified: Enabled or Suspended"

@@ -143,6 +143,15 @@ fn a_presigned_address_loses_its_signature() {
 }
 
 #[test]
+fn what_is_no_range_is_left_out() {
+    for none in ["bytes=-", "bytes=5-4", "lines=0-1"] {
+        let sent = headers(&[("range", none)]);
+        let plain = plain(&sent, odd_headers(&sent));
+        assert!(!plain.contains_key(RANGE), "{none}");
+    }
+}
+
+#[test]
 fn numbers_without_a_value_are_none() {
     let uri = |text: &str| text.parse::<Uri>().unwrap();
     let listed = uri("/b/k?max-parts=&uploadId=u&part-number-marker");
