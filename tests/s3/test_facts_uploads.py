@@ -248,3 +248,15 @@ def test_attributes_of_an_object_of_one_piece_have_no_parts(server, s3, bucket):
     headers = {"x-amz-object-attributes": "ETag,Colour"}
     told = raw.send(server, "GET", f"/{bucket}/a", query="attributes=", headers=headers)
     assert (told[0], code_of(told[2])) == (400, "InvalidArgument")
+
+
+def test_a_range_that_the_source_has_not_is_not_copied(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="small", Body=b"small")
+    copy = begin(s3, bucket) | {"PartNumber": 1, "CopySource": {"Bucket": bucket, "Key": "small"}}
+    with refused("InvalidArgument", 400) as error:
+        s3.upload_part_copy(**copy, CopySourceRange="bytes=0-5")
+    assert error.message == "Range specified is not valid for source object of size: 5"
+    with refused("InvalidRequest", 400) as error:
+        s3.upload_part_copy(**copy, CopySourceRange="bytes=5-9")
+    wanted = "The specified copy range is invalid for the source object size"
+    assert error.message == wanted
