@@ -19,7 +19,7 @@ use crate::around_s3s::finish_response::StatusInstead;
 use crate::around_s3s::xml_bodies::CanonicalXml;
 use crate::errors::details::of_argument;
 use crate::errors::{from_vault, not_implemented};
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
 use crate::operations::acl::{owners, ownership};
 use crate::parameters::acl;
@@ -209,7 +209,7 @@ pub(crate) async fn list_buckets(
     let last = infos.last().map(|info| info.name.as_str().to_owned());
     let row = |info: BucketInfo| Bucket {
         bucket_region: Some(REGION.to_owned()),
-        creation_date: Some(timestamp(info.created_ms)),
+        creation_date: Some(in_seconds(info.created_ms)),
         name: Some(info.name.as_str().to_owned()),
     };
     Ok(S3Response::new(ListBucketsOutput {

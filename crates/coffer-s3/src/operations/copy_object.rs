@@ -12,7 +12,7 @@ use crate::checksums::algorithms::{by_name, kind};
 use crate::checksums::fields::set_checksum;
 use crate::errors::details::of_argument;
 use crate::http::conditions;
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::acl;
@@ -81,7 +81,7 @@ pub(crate) async fn copy_object(
     let mut result = CopyObjectResult {
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
-        last_modified: Some(timestamp(stored.modified_ms)),
+        last_modified: Some(in_seconds(stored.modified_ms)),
         ..Default::default()
     };
     set_checksum!(result, checksum);

@@ -11,7 +11,7 @@ use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 use crate::checksums::algorithms::{kind, name as algorithm_name};
 use crate::checksums::fields::set_checksum;
 use crate::errors::details::of_argument;
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::LIST_MAX;
 use crate::operations::acl::owners::Owners;
@@ -99,7 +99,7 @@ pub(crate) async fn list_parts(
 fn part(part: Part) -> dto::Part {
     let mut row = dto::Part {
         e_tag: Some(ETag::Strong(part.etag)),
-        last_modified: Some(timestamp(part.modified_ms)),
+        last_modified: Some(in_seconds(part.modified_ms)),
         part_number: i32::try_from(part.number).ok(),
         size: i64::try_from(part.blob.plaintext_bytes).ok(),
         ..Default::default()
@@ -152,7 +152,7 @@ pub(crate) async fn list_uploads(
         MultipartUpload {
             checksum_algorithm,
             checksum_type,
-            initiated: Some(timestamp(upload.started_ms)),
+            initiated: Some(in_seconds(upload.started_ms)),
             initiator: Some(owners.initiator(upload.made_by)),
             owner: Some(owners.of(upload.acl)),
             key: Some(writing.write(upload.name.expose().to_owned())),

@@ -11,7 +11,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 use crate::around_s3s::answer_xml::escape;
 use crate::checksums::algorithms::{kind, name};
 use crate::errors::details::of_argument;
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::http::percent;
 use crate::limits::LIST_MAX;
 use crate::operations::acl::owners::Owners;
@@ -127,7 +127,7 @@ impl Listing {
             checksum_type: checksum_kind.map(kind),
             e_tag: Some(ETag::Strong(listed.etag)),
             key: Some(self.writing.write(listed.name.expose().to_owned())),
-            last_modified: Some(timestamp(listed.modified_ms)),
+            last_modified: Some(in_seconds(listed.modified_ms)),
             owner: owners.map(|owners| owners.of(listed.owner)),
             size: i64::try_from(listed.size_bytes).ok(),
             storage_class: Some(ObjectStorageClass::from_static(

@@ -12,7 +12,7 @@ use crate::checksums::expected::ExpectedDigests;
 use crate::checksums::fields::set_checksum;
 use crate::errors::details::of_argument;
 use crate::errors::from_vault;
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::http::ranges;
 use crate::parameters::copy_source;
 use crate::parameters::customer_key;
@@ -135,7 +135,7 @@ pub(crate) async fn upload_part_copy(
     } = stored;
     let mut result = CopyPartResult {
         e_tag: Some(ETag::Strong(etag)),
-        last_modified: Some(timestamp(modified_ms)),
+        last_modified: Some(in_seconds(modified_ms)),
         ..Default::default()
     };
     set_checksum!(result, checksum.as_ref());
