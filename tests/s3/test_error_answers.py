@@ -152,6 +152,32 @@ def test_arguments_are_told_by_name(server, s3, bucket):
     assert b"hidden" not in body
 
 
+def test_sizes_are_told_of_what_is_too_long(s3, bucket):
+    with refused("KeyTooLongError", 400) as error:
+        s3.put_object(Bucket=bucket, Key="k" * 1025, Body=b"a")
+    told = details(error)
+    assert (told["Size"], told["MaxSizeAllowed"]) == ("1025", "1024")
+    with refused("MetadataTooLarge", 400) as error:
+        s3.put_object(Bucket=bucket, Key="a", Body=b"a", Metadata={"k": "v" * 2048})
+    told = details(error)
+    assert (told["Size"], told["MaxSizeAllowed"]) == ("2049", "2048")
+    assert error.message == "Your metadata headers exceed the maximum allowed metadata size"
+
+
+def test_what_was_meant_by_nothing_is_told(s3, server, bucket):
+    with refused("InvalidArgument", 400) as error:
+        s3.get_object(Bucket=bucket, Key="a", VersionId="")
+    assert error.message == "Version id cannot be the empty string"
+    for path, query, name in (
+        (f"/{bucket}", "max-keys=blah", "max-keys"),
+        (f"/{bucket}", "uploads&max-uploads=blah", "max-uploads"),
+        (f"/{bucket}/a", "uploadId=0&max-parts=blah", "max-parts"),
+    ):
+        status, _, body = raw.send(server, "GET", path, query=query)
+        words = f"Provided {name} not an integer or within integer range"
+        assert (status, elements(body)["Message"]) == (400, words)
+
+
 def test_a_wrong_signature_is_told_what_was_to_be_signed(server, bucket):
     access_key_id, secret = server.credentials()
     wrong = s3_client(server, credentials=(access_key_id, "wrong"))

@@ -27,8 +27,8 @@ use s3s::{S3Error, S3ErrorCode, s3_error};
 
 use self::copies::{not_fetched, standing, unacknowledged};
 use self::customer_keys::from_customer_key;
-pub(crate) use self::reads::{no_tags, no_version};
 use self::reads::{invalid_range, not_modified};
+pub(crate) use self::reads::{no_tags, no_version};
 use self::sharing::from_sharing;
 
 /// A code that s3s has no name for.
@@ -71,10 +71,11 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             "The requested bucket name is not available. The bucket namespace is shared by all \
              users of the system. Please select a different name and try again."
         ),
+        // Of a bucket without versions, S3 says the first sentence alone.
         VaultError::BucketNotEmpty => s3_error!(
             BucketNotEmpty,
-            "The bucket you tried to delete is not empty: delete its objects, their versions and \
-             delete markers first"
+            "The bucket you tried to delete is not empty. You must delete all versions in the \
+             bucket."
         ),
         VaultError::TooManyBuckets { limit } => {
             s3_error!(
@@ -95,7 +96,7 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         ),
         VaultError::PreconditionFailed => s3_error!(
             PreconditionFailed,
-            "At least one of the pre-conditions you specified did not hold."
+            "At least one of the pre-conditions you specified did not hold"
         ),
         VaultError::NotModified { etag, modified_ms } => not_modified(&etag, modified_ms),
         VaultError::InvalidRange { size_bytes } => invalid_range(size_bytes),
