@@ -30,6 +30,7 @@ use self::customer_keys::from_customer_key;
 use self::reads::{invalid_range, not_modified};
 pub(crate) use self::reads::{no_tags, no_version};
 use self::sharing::from_sharing;
+pub(crate) use self::writes::of_conditions;
 
 /// A code that s3s has no name for.
 pub(crate) fn custom(
@@ -103,7 +104,7 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         VaultError::NoSuchPart => custom(
             "InvalidPartNumber",
             StatusCode::RANGE_NOT_SATISFIABLE,
-            "The requested partnumber is not satisfiable.",
+            "The requested partnumber is not satisfiable",
         ),
         other => from_writing(other),
     }
@@ -170,10 +171,7 @@ fn from_writing(error: VaultError) -> S3Error {
             s3_error!(BadDigest, "{error}")
         }
         VaultError::Checksum(error) => s3_error!(InvalidRequest, "{error}"),
-        VaultError::BadDigest { what } => s3_error!(
-            BadDigest,
-            "The {what} you specified did not match the calculated checksum."
-        ),
+        VaultError::BadDigest { what } => writes::bad_digest(what),
         VaultError::IncompleteBody => s3_error!(
             IncompleteBody,
             "You did not provide the number of bytes specified by the Content-Length HTTP header"

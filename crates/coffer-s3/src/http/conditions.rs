@@ -28,6 +28,9 @@ const RENAME_IF_MODIFIED_SINCE: HeaderName =
 const RENAME_IF_UNMODIFIED_SINCE: HeaderName =
     HeaderName::from_static("x-amz-rename-source-if-unmodified-since");
 
+/// How S3 begins the refusal of conditions.
+const NOT_IMPLEMENTED: &str = "A header you provided implies functionality that is not implemented";
+
 /// One entity tag of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EtagItem {
@@ -165,7 +168,7 @@ pub(crate) fn of_write(headers: &HeaderMap) -> S3Result<Precondition> {
     if headers.contains_key(IF_UNMODIFIED_SINCE) || headers.contains_key(IF_MODIFIED_SINCE) {
         return Err(s3_error!(
             NotImplemented,
-            "If-Modified-Since and If-Unmodified-Since are not implemented on writes; use \
+            "{NOT_IMPLEMENTED}: If-Modified-Since and If-Unmodified-Since on writes; use \
              If-Match or If-None-Match"
         ));
     }
@@ -183,15 +186,15 @@ pub(crate) fn of_write(headers: &HeaderMap) -> S3Result<Precondition> {
         )),
         ([], _) => Err(s3_error!(
             NotImplemented,
-            "On writes, If-None-Match is implemented for * only"
+            "{NOT_IMPLEMENTED}: on writes, If-None-Match is for * only"
         )),
         (_, []) => Err(s3_error!(
             NotImplemented,
-            "On writes, If-Match is implemented for one entity tag"
+            "{NOT_IMPLEMENTED}: on writes, If-Match is for one entity tag"
         )),
         (_, _) => Err(s3_error!(
             NotImplemented,
-            "If-Match and If-None-Match together are not implemented on writes"
+            "{NOT_IMPLEMENTED}: If-Match and If-None-Match together on writes"
         )),
     }
 }

@@ -18,7 +18,7 @@ use crate::around_s3s::xml;
 use crate::checksums::algorithms::kind;
 use crate::checksums::expected::ExpectedDigests;
 use crate::checksums::fields::set_checksum;
-use crate::errors::{from_vault, no_tags, no_version, not_implemented};
+use crate::errors::{from_vault, no_tags, no_version, not_implemented, of_conditions};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::{DELETE_BODY_MAX_BYTES, DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
@@ -42,7 +42,8 @@ pub(crate) async fn put_object(
     let caller = Caller::of(&request)?;
     let bucket = names::bucket(&request.input.bucket)?;
     let name = names::object(std::mem::take(&mut request.input.key))?;
-    let precondition = conditions::of_write(headers(&request))?;
+    let precondition = conditions::of_write(headers(&request));
+    let precondition = precondition.map_err(|error| of_conditions(error, headers(&request)))?;
     let tags = tags::from_header(request.input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
     let expected = ExpectedDigests::read(headers(&request))?;
     caller
@@ -104,7 +105,8 @@ pub(crate) async fn delete_object(
 ) -> S3Result<S3Response<DeleteObjectOutput>> {
     let caller = Caller::of(&request)?;
     let which = names::which(request.input.version_id.as_deref())?;
-    let precondition = conditions::of_write(headers(&request))?;
+    let precondition = conditions::of_write(headers(&request));
+    let precondition = precondition.map_err(|error| of_conditions(error, headers(&request)))?;
     if precondition == Precondition::Absent {
         return Err(not_implemented("Deleting with If-None-Match"));
     }

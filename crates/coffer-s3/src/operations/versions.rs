@@ -4,8 +4,8 @@ pub(crate) mod object_lock;
 
 pub(crate) mod listing;
 
-use coffer_vault::Vault;
 use coffer_vault::version::Versioning;
+use coffer_vault::{AdministrationError, Vault, VaultError};
 use s3s::dto::{
     BucketVersioningStatus, GetBucketVersioningInput, GetBucketVersioningOutput,
     PutBucketVersioningInput, PutBucketVersioningOutput,
@@ -68,6 +68,13 @@ pub(crate) async fn put_bucket_versioning(
         }
     };
     let set = vault.set_versioning(&caller.subject, &bucket, state);
-    set.await.map_err(|error| caller.refused(error))?;
+    set.await.map_err(|error| match error {
+        VaultError::Administration(AdministrationError::LockNeedsVersions) => s3_error!(
+            InvalidBucketState,
+            "An Object Lock configuration is present on this bucket, so the versioning state \
+             cannot be changed."
+        ),
+        other => caller.refused(other),
+    })?;
     Ok(S3Response::new(PutBucketVersioningOutput::default()))
 }
