@@ -132,6 +132,7 @@ def test_arguments_are_told_by_name(server, s3, bucket):
             CopySource={"Bucket": bucket, "Key": "a"},
             CopySourceRange="bytes=1-",
         ),
+        ("x-amz-acl", "none"): lambda: s3.put_object(**where, Body=b"a", ACL="none"),
         ("x-amz-object-lock-legal-hold", "on"): lambda: s3.put_object(
             **where, Body=b"a", ObjectLockLegalHoldStatus="on"
         ),

@@ -260,3 +260,16 @@ def test_a_range_that_the_source_has_not_is_not_copied(s3, bucket):
         s3.upload_part_copy(**copy, CopySourceRange="bytes=5-9")
     wanted = "The specified copy range is invalid for the source object size"
     assert error.message == wanted
+
+
+def test_a_completion_has_the_checksum_type_of_its_upload(s3, bucket):
+    where = begin(s3, bucket, ChecksumAlgorithm="SHA256")
+    parts = put_parts(s3, where, [b"x"], "SHA256")
+    for wrong, words in (
+        ("FULL_OBJECT", "The upload was created using the COMPOSITE checksum mode."),
+        ("OTHER", "Value for x-amz-checksum-type header is invalid."),
+    ):
+        with refused("InvalidRequest", 400) as error:
+            complete(s3, where, parts, ChecksumType=wrong)
+        assert error.message.startswith(words)
+    complete(s3, where, parts, ChecksumType="COMPOSITE")
