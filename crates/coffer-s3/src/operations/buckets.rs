@@ -245,10 +245,11 @@ pub(crate) async fn bucket_tags(
     let bucket = names::bucket(&request.input.bucket)?;
     let found = vault.bucket_tags(&caller.subject, &bucket).await;
     match found.map_err(|error| caller.refused(error))? {
-        Some(tags) => Ok(S3Response::new(GetBucketTaggingOutput {
+        // None may have been kept as a set of none.
+        Some(tags) if !tags.is_empty() => Ok(S3Response::new(GetBucketTaggingOutput {
             tag_set: tags::to_set(tags),
         })),
-        None => Err(s3_error!(NoSuchTagSet, "The TagSet does not exist")),
+        _ => Err(s3_error!(NoSuchTagSet, "The TagSet does not exist")),
     }
 }
 
