@@ -3,7 +3,9 @@
 use coffer_vault::lock::{Lock, LockChange, Retention};
 use coffer_vault::record::ObjectName;
 use coffer_vault::version::Which;
-use coffer_vault::{BucketName, DefaultRetention, ObjectLock, Vault};
+use coffer_vault::{
+    AdministrationError, BucketName, DefaultRetention, ObjectLock, Vault, VaultError,
+};
 use s3s::dto::{
     self, GetObjectLegalHoldInput, GetObjectLegalHoldOutput, GetObjectLockConfigurationInput,
     GetObjectLockConfigurationOutput, GetObjectRetentionInput, GetObjectRetentionOutput,
@@ -79,7 +81,13 @@ pub(crate) async fn put_configuration(
         Some(rule) => Some(default_of(rule.default_retention.ok_or_else(malformed)?)?),
     };
     let set = vault.set_object_lock(&caller.subject, &bucket, ObjectLock { default });
-    set.await.map_err(|error| caller.refused(error))?;
+    set.await.map_err(|error| match error {
+        VaultError::Administration(AdministrationError::LockNeedsVersions) => s3_error!(
+            InvalidBucketState,
+            "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration"
+        ),
+        other => caller.refused(other),
+    })?;
     Ok(S3Response::new(PutObjectLockConfigurationOutput::default()))
 }
 
