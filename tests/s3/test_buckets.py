@@ -52,8 +52,12 @@ def test_missing_buckets(s3):
 
 def test_a_bucket_with_objects_stays(s3, bucket):
     s3.put_object(Bucket=bucket, Key="a", Body=b"a")
-    with refused("BucketNotEmpty", 409):
+    words = (
+        "The bucket you tried to delete is not empty. You must delete all versions in the bucket."
+    )
+    with refused("BucketNotEmpty", 409) as error:
         s3.delete_bucket(Bucket=bucket)
+    assert error.message == words
     assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"a"
 
 

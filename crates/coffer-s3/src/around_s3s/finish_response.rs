@@ -30,9 +30,6 @@ pub(crate) struct BeforeEnd {
     pub(crate) xml: String,
 }
 
-/// Parameters of a query that are numbers.
-const NUMBERS: [&str; 4] = ["max-keys", "max-parts", "max-uploads", "part-number-marker"];
-
 /// What an error ends with.
 pub(crate) const ERROR_END: &str = "</Error>";
 
@@ -61,10 +58,23 @@ const MESSAGES: [(&str, &str); 11] = [
     (
         "MalformedXML",
         "The XML you provided was not well-formed or did not validate against our published \
-         schema.",
+         schema",
     ),
     ("NotImplemented", "This operation is not implemented"),
     ("InvalidRange", "The requested range is not satisfiable"),
+];
+
+/// How s3s begins what it says of a parameter that it could not read.
+const UNREAD: &str = "invalid query: ";
+
+/// Parameters that are numbers.
+const NUMBERS: [&str; 6] = [
+    "max-buckets",
+    "max-keys",
+    "max-parts",
+    "max-uploads",
+    "part-number-marker",
+    "partNumber",
 ];
 
 /// Completes an answer. Gives the error's code as well, for the log.
@@ -128,9 +138,7 @@ fn complete_error(
     context: &RequestContext,
     body: Bytes,
 ) -> Option<String> {
-    let body = without_controls(body);
-    let argument = unread_argument(&body);
-    let body = in_words_of_s3(body);
+    let mut body = without_controls(body);
     let code = element(&body, "Code").unwrap_or("").to_owned();
     let has_message = element(&body, "Message").is_some();
     if code == "SlowDown" {
@@ -158,8 +166,13 @@ fn complete_error(
     if let ("XAmzContentSHA256Mismatch", Some(hashes)) = (&*code, context.other_sha256()) {
         more.push_str(&mismatches::of_sha256(hashes));
     }
-    if let ("InvalidArgument", Some(xml)) = (&*code, argument) {
-        more.push_str(&xml);
+    if code == "InvalidArgument"
+        && let Some(unread) = UnreadArgument::of(&body)
+    {
+        more.push_str(&unread.elements());
+        if let Some(whole) = unread.in_the_words_of_s3(&body) {
+            body = Bytes::from(whole);
+        }
     }
     let of_request = context
         .echo()
@@ -180,30 +193,42 @@ fn complete_error(
     (!code.is_empty()).then_some(code)
 }
 
-/// The parameter of a query that s3s could not read, and its value, as a message of its tells.
-fn unread(message: &str) -> Option<(&str, &str)> {
-    message.strip_prefix("invalid query: ")?.split_once(": ")
+/// A parameter that s3s could not read, which it names in its message. Both texts are XML.
+struct UnreadArgument {
+    name: String,
+    sent: String,
 }
 
-/// Has a number that s3s could not read be told as S3 tells it.
-fn in_words_of_s3(body: Bytes) -> Bytes {
-    let message = element(&body, "Message").unwrap_or("");
-    match unread(message) {
-        Some((name, _)) if NUMBERS.contains(&name) => {
-            let told = format!("Provided {name} not an integer or within integer range");
-            let text = String::from_utf8_lossy(&body).replacen(message, &told, 1);
-            Bytes::from(text)
-        }
-        _ => body,
+impl UnreadArgument {
+    fn of(body: &[u8]) -> Option<Self> {
+        let message = element(body, "Message")?;
+        let (name, sent) = message.strip_prefix(UNREAD)?.split_once(": ")?;
+        Some(Self {
+            name: name.to_owned(),
+            sent: sent.to_owned(),
+        })
     }
-}
 
-/// The elements of a parameter that s3s could not read, which it names in its message.
-fn unread_argument(body: &[u8]) -> Option<String> {
-    let (name, sent) = unread(element(body, "Message")?)?;
-    Some(format!(
-        "<ArgumentName>{name}</ArgumentName><ArgumentValue>{sent}</ArgumentValue>"
-    ))
+    fn elements(&self) -> String {
+        let Self { name, sent } = self;
+        format!("<ArgumentName>{name}</ArgumentName><ArgumentValue>{sent}</ArgumentValue>")
+    }
+
+    /// The error with S3's message, where the parameter is a number.
+    fn in_the_words_of_s3(&self, body: &[u8]) -> Option<String> {
+        let Self { name, sent } = self;
+        if !NUMBERS.contains(&name.as_str()) {
+            return None;
+        }
+        let told = format!("<Message>{UNREAD}{name}: {sent}</Message>");
+        let words = "not an integer or within integer range";
+        let text = std::str::from_utf8(body).ok()?;
+        Some(text.replacen(
+            &told,
+            &format!("<Message>Provided {name} {words}</Message>"),
+            1,
+        ))
+    }
 }
 
 /// The text of the first element of a name, in an error of s3s's making.
@@ -305,6 +330,13 @@ mod tests {
         let (_, text, _) = completed(s3_error!(InvalidArgument, "invalid query: max-keys: a<b"));
         let told = "<ArgumentName>max-keys</ArgumentName><ArgumentValue>a&lt;b</ArgumentValue>";
         assert!(text.contains(told), "{text}");
+        let words = "<Message>Provided max-keys not an integer or within integer range</Message>";
+        assert!(text.contains(words), "{text}");
+        let (_, text, _) = completed(s3_error!(InvalidArgument, "invalid query: fetch-owner: y"));
+        assert!(
+            text.contains("<ArgumentName>fetch-owner</ArgumentName>"),
+            "{text}"
+        );
         let (_, text, _) = completed(s3_error!(InvalidArgument, "Invalid id"));
         assert!(!text.contains("<ArgumentName>"), "{text}");
     }

@@ -9,7 +9,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::dto::{Metadata, Timestamp, TimestampFormat};
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::custom;
 use crate::errors::details::carried;
@@ -39,15 +39,7 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
     let length = |(name, value): (&String, &String)| name.len() + value.len();
     let size_bytes = user_metadata.iter().map(length).sum::<usize>();
     if size_bytes > USER_METADATA_MAX_BYTES {
-        let error = s3_error!(
-            MetadataTooLarge,
-            "Your metadata headers exceed the maximum allowed metadata size"
-        );
-        let told = [
-            ("Size", size_bytes.to_string()),
-            ("MaxSizeAllowed", USER_METADATA_MAX_BYTES.to_string()),
-        ];
-        return Err(carried(error, &told));
+        return Err(too_large(size_bytes));
     }
     Ok(Details {
         headers,
@@ -55,6 +47,18 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
         redirect,
         ..Details::default()
     })
+}
+
+fn too_large(size_bytes: usize) -> S3Error {
+    let error = s3_error!(
+        MetadataTooLarge,
+        "Your metadata headers exceed the maximum allowed metadata size"
+    );
+    let told = [
+        ("Size", size_bytes.to_string()),
+        ("MaxSizeAllowed", USER_METADATA_MAX_BYTES.to_string()),
+    ];
+    carried(error, &told)
 }
 
 /// Where a website that serves the object would send its visitors on to (S3).

@@ -2,12 +2,11 @@
 
 use coffer_vault::BucketName;
 use coffer_vault::UploadId;
-use coffer_vault::limits::OBJECT_NAME_MAX_BYTES;
 use coffer_vault::record::ObjectName;
 use coffer_vault::version::{VersionId, Which};
 use s3s::{S3Error, S3Result, s3_error};
 
-use crate::errors::details::{carried, of_argument};
+use crate::errors::details::of_argument;
 
 /// A bucket's name.
 pub(crate) fn bucket(name: &str) -> S3Result<BucketName> {
@@ -36,14 +35,7 @@ pub(crate) fn object(name: impl Into<String>) -> S3Result<ObjectName> {
             "A key has at least one character"
         ));
     }
-    let size = name.len();
-    ObjectName::new(name).ok_or_else(|| {
-        let told = [
-            ("Size", size.to_string()),
-            ("MaxSizeAllowed", OBJECT_NAME_MAX_BYTES.to_string()),
-        ];
-        carried(s3_error!(KeyTooLongError, "Your key is too long"), &told)
-    })
+    ObjectName::new(name).ok_or_else(|| s3_error!(KeyTooLongError, "Your key is too long"))
 }
 
 /// An upload's id. One that is none names an upload that never was, for ids are drawn at random: so
@@ -71,6 +63,10 @@ pub(crate) fn which(id: Option<&str>) -> S3Result<Which> {
     let Some(id) = id else {
         return Ok(Which::Current);
     };
+    if id.is_empty() {
+        let error = s3_error!(InvalidArgument, "Version id cannot be the empty string");
+        return Err(of_argument(error, "versionId", id));
+    }
     let version = id.parse::<VersionId>();
     version
         .map(Which::Version)
@@ -118,6 +114,11 @@ mod tests {
     #[test]
     fn ids_of_versions_are_null_or_digits() {
         assert_eq!(which(None).unwrap(), Which::Current);
+        let none = which(Some("")).unwrap_err();
+        assert_eq!(
+            none.message(),
+            Some("Version id cannot be the empty string")
+        );
         let null = Which::Version(VersionId::Null);
         assert_eq!(which(Some("null")).unwrap(), null);
         for bad in ["", "1", "NULL", "../../../etc/passwd"] {

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 use s3s::{S3Result, s3_error};
 
 use crate::errors::details::carried;
-use crate::errors::{custom, not_implemented};
+use crate::errors::{custom, not_implemented, of_conditions};
 use crate::http::percent::form_pairs;
 
 /// Headers whose presence alone asks for what is missing.
@@ -173,7 +173,7 @@ pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
 pub(crate) fn check_conditions(headers: &HeaderMap) -> S3Result {
     let mut names = CONDITIONS.into_iter();
     if names.any(|name| headers.contains_key(name)) {
-        return Err(not_implemented("This condition"));
+        return Err(of_conditions(not_implemented("This condition"), headers));
     }
     Ok(())
 }
