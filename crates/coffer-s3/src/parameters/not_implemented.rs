@@ -2,10 +2,14 @@
 //! operation of its own that is missing answers NotImplemented by itself; these would pass in
 //! silence.
 
+use http::header::{
+    CONTENT_RANGE, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE,
+};
 use http::{HeaderMap, HeaderName};
 use s3s::{S3Result, s3_error};
 
-use crate::errors::{custom, not_implemented};
+use crate::errors::details::carried;
+use crate::errors::{custom, not_implemented, of_conditions};
 use crate::http::percent::form_pairs;
 
 /// Headers whose presence alone asks for what is missing.
@@ -33,6 +37,17 @@ const HEADERS: [(&str, &str); 10] = [
 
 /// Those of them that a deletion has.
 const OF_DELETIONS: [&str; 2] = ["x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
+
+/// Operations that are none of a copy, which a client may mean that names a source.
+const NO_COPIES: [&str; 4] = ["DeleteObject", "DeleteObjects", "GetObject", "HeadObject"];
+
+/// Conditions on what is there, which most writes have.
+const CONDITIONS: [HeaderName; 4] = [
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_UNMODIFIED_SINCE,
+];
 
 /// Names in a query that select something else than the object or bucket itself. s3s takes those
 /// it does not know, or not with this method, for nothing: `DELETE /bucket?acl` would delete the
@@ -118,6 +133,21 @@ const FALLBACKS: [(&str, &[&str]); 10] = [
 
 /// Refuses headers that ask for what is missing.
 pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
+    // A part of an object in place of the whole would end the rest (RFC 9110, section 14.5).
+    if operation == "PutObject" && headers.contains_key(CONTENT_RANGE) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "An object is written whole: Content-Range has no place in this request"
+        ));
+    }
+    if NO_COPIES.contains(&operation) && headers.contains_key("x-amz-copy-source") {
+        let error = s3_error!(
+            InvalidArgument,
+            "You can only specify a copy source header for copy requests."
+        );
+        let told = [("ArgumentName", "x-amz-copy-source".to_owned())];
+        return Err(carried(error, &told));
+    }
     for (name, value) in headers {
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else {
             continue;
@@ -135,6 +165,15 @@ pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
             continue;
         }
         check_header(name, value.to_str().unwrap_or(""))?;
+    }
+    Ok(())
+}
+
+/// Refuses the conditions of a write that keeps none. The headers are those that the client sent.
+pub(crate) fn check_conditions(headers: &HeaderMap) -> S3Result {
+    let mut names = CONDITIONS.into_iter();
+    if names.any(|name| headers.contains_key(name)) {
+        return Err(of_conditions(not_implemented("This condition"), headers));
     }
     Ok(())
 }
@@ -180,6 +219,7 @@ pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
         if is_parameter {
             continue;
         }
+        check_place(operation, name)?;
         if matches!(name.as_str(), "uploadId" | "partNumber" | "versionId") {
             return Err(s3_error!(
                 InvalidArgument,
@@ -191,6 +231,25 @@ pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
         }
     }
     Ok(())
+}
+
+/// Refuses what stands at another place, as S3 does.
+fn check_place(operation: &str, name: &str) -> S3Result {
+    match (operation, name) {
+        ("GetObject", "uploads") => Err(s3_error!(
+            InvalidRequest,
+            "Key is not expected for the GET method ?uploads subresource"
+        )),
+        ("GetObject", "versions") => Err(s3_error!(
+            InvalidRequest,
+            "There is no such thing as the ?versions sub-resource for a key"
+        )),
+        ("PutObject", "uploadId") => Err(s3_error!(
+            MethodNotAllowed,
+            "The specified method is not allowed against this resource."
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn custom_query() -> s3s::S3Error {
@@ -245,7 +304,40 @@ mod tests {
             assert!(check_headers("DeleteObjects", &headers).is_err(), "{name}");
         }
         assert_eq!(headers("x-amz-meta-grant-read", "1"), None);
+        let a_part = headers("content-range", "bytes 0-2/10");
+        assert_eq!(a_part.as_deref(), Some("InvalidRequest"));
         assert_eq!(headers("x-amz-request-payer", "requester"), None);
+    }
+
+    #[test]
+    fn conditions_that_are_not_kept_are_refused() {
+        for name in CONDITIONS {
+            let mut headers = HeaderMap::new();
+            assert!(check_conditions(&headers).is_ok());
+            headers.insert(&name, HeaderValue::from_static("*"));
+            assert!(check_conditions(&headers).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_stands_at_another_place_is_told_so() {
+        let code = |operation, query| {
+            let refused = check_query(operation, query).err();
+            refused.map(|error| error.code().as_str().to_owned())
+        };
+        for query in ["uploads", "versions", "prefix=a&uploads="] {
+            let refused = code("GetObject", query);
+            assert_eq!(refused.as_deref(), Some("InvalidRequest"), "{query}");
+        }
+        let refused = code("PutObject", "uploadId=1");
+        assert_eq!(refused.as_deref(), Some("MethodNotAllowed"));
+        let mut headers = HeaderMap::new();
+        headers.insert("x-amz-copy-source", HeaderValue::from_static("b/k"));
+        for operation in NO_COPIES {
+            let refused = check_headers(operation, &headers).err().unwrap();
+            assert_eq!(refused.code().as_str(), "InvalidArgument", "{operation}");
+        }
+        assert!(check_headers("CopyObject", &headers).is_ok());
     }
 
     #[test]
