@@ -40,6 +40,10 @@ pub const VERDICT_PAUSE_FIRST: Duration = Duration::from_millis(10);
 /// How long is waited at most.
 pub const VERDICT_PAUSE: Duration = Duration::from_secs(1);
 
+/// How much older an object may be told to be than the request that stored it: times are told in
+/// whole seconds.
+pub const COMMIT_AGE_SLACK: Duration = Duration::from_secs(2);
+
 /// Bytes of an answer that offers a sealed transfer, or takes an announcement.
 pub const TRANSFER_ANSWER_BYTES: usize = 256 * 1024;
 

@@ -179,7 +179,7 @@ impl MoverError {
     /// Whether what was begun is worth keeping: the same may go well later.
     pub(super) fn may_go_on(&self) -> bool {
         match self {
-            Self::S3(error) => error.is_passing(),
+            Self::S3(error) => error.is_passing() || error.is_used_up(),
             Self::Sealed(_) | Self::Local { .. } | Self::Busy { .. } | Self::Lost => true,
             _ => false,
         }
