@@ -49,7 +49,21 @@ def test_a_prefix_that_no_name_has_is_told(mover, s3, bucket, tmp_path):
     s3.delete_object(Bucket=bucket, Key="here/a")
     # An empty bucket is as empty here.
     mover.run("get", "-r", f"s3://{bucket}", into)
-    mover.run("cp", "-r", f"s3://{bucket}", f"s3://{bucket}/to/")
+    s3.create_bucket(Bucket="copies-of-nothing")
+    mover.run("cp", "-r", f"s3://{bucket}", "s3://copies-of-nothing/to/")
+    s3.delete_bucket(Bucket="copies-of-nothing")
+
+
+def test_a_prefix_is_not_copied_into_itself(mover, s3, bucket):
+    for key in ("a", "f/b"):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"x")
+    for source, target in (("", "zz/"), ("f", "f/g"), ("f/", "f/")):
+        command = ("cp", "-r", f"s3://{bucket}/{source}", f"s3://{bucket}/{target}")
+        _, told = mover.run(*command, code=2)
+        assert "lies in what is copied" in told
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 2
+    mover.run("cp", "-r", f"s3://{bucket}/f", f"s3://{bucket}/fg")
+    assert s3.get_object(Bucket=bucket, Key="fg/b")["Body"].read() == b"x"
 
 
 def test_a_wrong_key_is_told_as_such(mover, s3, bucket, tmp_path):
