@@ -1,5 +1,7 @@
 """What the mover says of names, keys and authorities that are not what was meant."""
 
+import os
+
 import pytest
 
 from harness.mover import Mover
@@ -107,3 +109,23 @@ def test_help_names_the_port_of_objects_and_what_is_kept(mover):
     for command in ("put", "get"):
         out, _ = mover.run(command, "--help")
         assert b"modes and owners are not" in b" ".join(out.replace(b"their ", b"").split())
+
+
+@pytest.mark.parametrize("end", ["part", "journal"])
+def test_a_link_where_unfinished_files_lie_is_not_written_through(mover, s3, bucket, end):
+    s3.put_object(Bucket=bucket, Key="x", Body=b"from the bucket")
+    victim = mover.home / f"victim-{end}"
+    victim.write_bytes(b"precious")
+    beside = mover.home / f".x.coffer-{end}"
+    beside.symlink_to(victim)
+    _, told = mover.run("get", f"s3://{bucket}/x", "x", code=1)
+    assert "is a link, or no regular file" in told
+    beside.unlink()
+    # A pipe is not waited for.
+    os.mkfifo(beside)
+    mover.run("get", f"s3://{bucket}/x", "x", code=1)
+    beside.unlink()
+    assert victim.read_bytes() == b"precious"
+    mover.run("get", f"s3://{bucket}/x", "x")
+    assert (mover.home / "x").read_bytes() == b"from the bucket"
+    (mover.home / "x").unlink()

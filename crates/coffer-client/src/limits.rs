@@ -119,6 +119,9 @@ pub const PART_HEADS_MAX: u32 = 1_000;
 /// Bytes of a part that is copied.
 pub const COPY_PART_BYTES: u64 = 1 << 30;
 
+/// How often a journal is opened again that was removed while it was opened.
+pub const JOURNAL_OPENS: u32 = 100;
+
 /// Bytes of a journal: 10,000 pieces of some 200 bytes.
 pub const JOURNAL_BYTES: u64 = 16 << 20;
 
