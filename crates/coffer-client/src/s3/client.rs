@@ -119,6 +119,14 @@ impl Client {
         }
     }
 
+    /// Sends a request once, for who counts attempts by itself.
+    ///
+    /// # Errors
+    /// What it met.
+    pub(crate) async fn send_once(&self, request: &Request) -> Result<Answer, S3Error> {
+        self.attempt(request).await
+    }
+
     /// Waits before the attempt of this number, counted from one.
     ///
     /// # Errors
