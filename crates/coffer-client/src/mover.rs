@@ -57,6 +57,7 @@ pub use self::get::target_path;
 pub use self::location::Location;
 pub use self::sealed_way::Transfer;
 
+pub(crate) use self::journal::open_own;
 pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::Source;

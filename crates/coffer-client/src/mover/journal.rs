@@ -101,7 +101,7 @@ impl Journal {
 ///
 /// # Errors
 /// [`MoverError::Unsuitable`], [`MoverError::Local`].
-pub(super) fn open_own(path: &Path, mode: u32) -> Result<File, MoverError> {
+pub(crate) fn open_own(path: &Path, mode: u32) -> Result<File, MoverError> {
     // A pipe would be waited for.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut options = OpenOptions::new();
