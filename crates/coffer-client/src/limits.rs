@@ -25,6 +25,9 @@ pub const TRANSFER_STANDSTILL: Duration = Duration::from_secs(30);
 /// transfer, of at most 5 GiB, still fits beside.
 pub const TRANSFER_TLS_BYTES: u64 = 64 << 30;
 
+/// How long a data port may take to say that it does not know a ticket.
+pub const TRANSFER_CHECK: Duration = Duration::from_secs(5);
+
 /// How long a server may take to say whether what it was sent is whole and durable.
 pub const TRANSFER_VERDICT: Duration = Duration::from_secs(300);
 

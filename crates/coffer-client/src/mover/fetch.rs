@@ -116,10 +116,13 @@ impl Mover {
         attempt: u32,
         error: SealedError,
     ) -> Result<(), MoverError> {
-        if let Some(is_first) = self.sealed.gives_up(&error) {
+        let by_tls = |error: &SealedError, is_first: bool| {
             if is_first {
                 self.tell(&Event::Note(&format!("{error}; going on by TLS")));
             }
+        };
+        if let Some(is_first) = self.sealed.gives_up(&error) {
+            by_tls(&error, is_first);
             return Ok(());
         }
         if !error.is_passing() {
@@ -129,9 +132,15 @@ impl Mover {
             endpoint: self.client.endpoint().text().to_owned(),
             problem: error.to_string(),
         };
-        match self.client.pause(attempt, broken).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(error.into()),
+        if self.client.pause(attempt, broken).await.is_ok() {
+            return Ok(());
+        }
+        match self.sealed.gives_up_at_last() {
+            Some(is_first) => {
+                by_tls(&error, is_first);
+                Ok(())
+            }
+            None => Err(error.into()),
         }
     }
 
