@@ -102,6 +102,8 @@ struct Told {
     waiting: AtomicBool,
     /// That the server tells nothing to compare an object with.
     unproven: AtomicBool,
+    /// That what is stored of uploads can't be noted.
+    unnoted: AtomicBool,
 }
 
 impl Mover {

@@ -133,6 +133,11 @@ impl MoverError {
         let path = path.to_owned();
         move |source| {
             let advice = match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+                    if path == Path::new("standard output") =>
+                {
+                    "; make room, and run this again from the beginning"
+                }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "; make room and run this again: it goes on with what is there"
                 }

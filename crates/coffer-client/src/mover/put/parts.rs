@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -60,10 +61,7 @@ impl Mover {
         from: &Path,
         name: &ObjectName,
     ) -> Result<Done, MoverError> {
-        let endpoint = self.client.endpoint().text();
-        let state = self.options.state.as_deref();
-        let opened = state.map(|state| block_in_place(|| journal(state, endpoint, from, name)));
-        let journal = opened.transpose()?.map(Arc::new);
+        let journal = self.journal_of(from, name)?;
         let part_bytes = part_bytes(source.seen().bytes);
         let (begun, before) = self
             .begin(&source, name, part_bytes, journal.as_deref())
@@ -96,6 +94,31 @@ impl Mover {
             }
         }
         completed
+    }
+
+    /// Opens the journal of an upload. Where there is no place for it, the upload goes without.
+    fn journal_of(
+        &self,
+        from: &Path,
+        name: &ObjectName,
+    ) -> Result<Option<Arc<Journal>>, MoverError> {
+        let endpoint = self.client.endpoint().text();
+        let Some(state) = self.options.state.as_deref() else {
+            return Ok(None);
+        };
+        match block_in_place(|| journal(state, endpoint, from, name)) {
+            Ok(journal) => Ok(Some(Arc::new(journal))),
+            Err(error @ MoverError::Local { .. }) => {
+                if !self.told.unnoted.swap(true, Relaxed) {
+                    self.tell(&Event::Note(&format!(
+                        "{error}: an upload that breaks off will begin anew; set XDG_STATE_HOME to \
+                         a folder that can be written, and it goes on"
+                    )));
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Finds the upload that was begun before of the same file, or begins one.
