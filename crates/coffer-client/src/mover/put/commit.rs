@@ -36,13 +36,16 @@ impl Mover {
             Err(error) => return Err(error),
         };
         // One of the same bytes that is older, or has other metadata, was there before.
-        let metadata = || { headers.iter() }.filter(|(name, _)| name.starts_with("x-amz-meta-"));
+        let is_metadata = |name: &str| name.starts_with("x-amz-meta-");
+        let is_told = |head: &ObjectHead, (name, value): &(String, String)| {
+            !is_metadata(name) || head.header(name) == Some(value.trim())
+        };
         let is_it = |head: &ObjectHead| {
             let oldest = began.elapsed() + COMMIT_AGE_SLACK;
             head.checksum.as_ref() == Some(sent)
                 && head.bytes == bytes
                 && head.age().is_some_and(|age| age <= oldest)
-                && metadata().all(|(name, value)| head.header(name) == Some(value.trim()))
+                && headers.iter().all(|header| is_told(head, header))
         };
         match self.client.head_object(name).await {
             Ok(head) if is_it(&head) => Ok(Stored {
