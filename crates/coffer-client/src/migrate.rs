@@ -134,8 +134,11 @@ impl Migration {
         if let Some(path) = &options.report
             && origin.has_below(path)
         {
-            let path = path.clone();
-            return Err(MigrateError::ReportWithin { path });
+            return Err(MigrateError::Report {
+                path: path.clone(),
+                problem: "lies in the folder that is to come, and would change while it is read: \
+                          write the report elsewhere",
+            });
         }
         Ok(Arc::new(Self {
             permits: Arc::new(Semaphore::new(options.jobs)),
@@ -153,7 +156,8 @@ impl Migration {
     /// When the source's buckets can't be listed, or the report not be written; all else is told
     /// and stands in the summary.
     pub async fn run(self: &Arc<Self>) -> Result<Summary, MigrateError> {
-        let found = self.origin.buckets(&self.options).await?;
+        let found = self.origin.buckets(&self.options).await;
+        let found = found.inspect_err(|_| self.report.discard())?;
         for path in found.strays {
             let what = path.display().to_string();
             self.missing(&what, &MigrateError::Stray { path });

@@ -214,7 +214,7 @@ impl Error {
                 MoverError::Location { .. }
                 | MoverError::S3(S3Error::Client(ClientError::Endpoint { .. })),
             )
-            | Self::Migrate(MigrateError::Source { .. } | MigrateError::ReportWithin { .. }) => {
+            | Self::Migrate(MigrateError::Source { .. } | MigrateError::Report { .. }) => {
                 ExitCode::from(2)
             }
             Self::Client(ClientError::Refused { code, .. }) if code == "invalid_request" => {

@@ -21,6 +21,14 @@ pub enum MigrateError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// The report can't be written there.
+    #[error("--report {path}: {problem}", path = path.display())]
+    Report {
+        /// The file that was named.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// A bucket that was named is not there.
     #[error("the source has no bucket {bucket}")]
     NoBucket {
@@ -30,16 +38,6 @@ pub enum MigrateError {
     /// Source and target are the same bucket.
     #[error("a bucket can't be moved into itself: name another bucket as the target")]
     IntoItself,
-    /// The report would lie in the source.
-    #[error(
-        "{path} lies in the folder that is to come, and would change while it is read: write the \
-         report elsewhere",
-        path = path.display()
-    )]
-    ReportWithin {
-        /// The report.
-        path: PathBuf,
-    },
     /// A file that lies in no bucket's folder.
     #[error(
         "{path} lies beside the folders that become buckets: move it into one, or name a bucket \
@@ -181,7 +179,7 @@ impl MigrateError {
     pub fn code(&self) -> &str {
         match self {
             Self::Mover(error) => error.code(),
-            Self::Source { .. } | Self::ReportWithin { .. } => "invalid_argument",
+            Self::Source { .. } | Self::Report { .. } => "invalid_argument",
             Self::NoBucket { .. } => "NoSuchBucket",
             Self::IntoItself => "into_itself",
             Self::Stray { .. } => "in_no_bucket",
