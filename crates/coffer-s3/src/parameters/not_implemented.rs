@@ -1,5 +1,5 @@
-//! What S3 has and coffer has not, where a request asks for it in a header or the query. An
-//! operation of its own that is missing answers NotImplemented by itself; these would pass in
+//! What S3 has and coffer has not, where a request asks for it in a header, the query or a document.
+//! An operation of its own that is missing answers NotImplemented by itself; these would pass in
 //! silence.
 
 use http::{HeaderMap, HeaderName};
@@ -8,17 +8,16 @@ use s3s::{S3Result, s3_error};
 use crate::errors::{custom, not_implemented};
 use crate::http::percent::form_pairs;
 
+const EVENT_HOLD: &str = "A hold until an event";
+
+/// What a hold until an event is called in a document that was written anew: all begin so.
+const EVENT_HOLDS: [&str; 2] = ["<EventHold", "<DefaultEventHold"];
+
 /// Headers whose presence alone asks for what is missing.
 const HEADERS: [(&str, &str); 10] = [
-    ("x-amz-object-lock-event-hold", "A hold until an event"),
-    (
-        "x-amz-object-lock-event-hold-duration-days",
-        "A hold until an event",
-    ),
-    (
-        "x-amz-object-lock-event-hold-duration-years",
-        "A hold until an event",
-    ),
+    ("x-amz-object-lock-event-hold", EVENT_HOLD),
+    ("x-amz-object-lock-event-hold-duration-days", EVENT_HOLD),
+    ("x-amz-object-lock-event-hold-duration-years", EVENT_HOLD),
     ("x-amz-write-offset-bytes", "Appending to an object"),
     ("x-amz-mfa", "Multi-factor authentication"),
     ("x-amz-if-match-last-modified-time", "This condition"),
@@ -160,6 +159,16 @@ fn check_header(name: &HeaderName, value: &str) -> S3Result {
     }
 }
 
+/// Refuses a document, written anew, that asks for what is missing.
+pub(crate) fn check_document(operation: &str, document: &[u8]) -> S3Result {
+    let is_of_locks = ["PutObjectRetention", "PutObjectLockConfiguration"].contains(&operation);
+    let text = std::str::from_utf8(document).unwrap_or("");
+    if is_of_locks && EVENT_HOLDS.iter().any(|hold| text.contains(hold)) {
+        return Err(not_implemented(EVENT_HOLD));
+    }
+    Ok(())
+}
+
 /// Refuses a query that selects what s3s did not take into account.
 pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
     if query.is_empty() {
@@ -253,6 +262,30 @@ mod tests {
         }
         assert_eq!(headers("x-amz-meta-grant-read", "1"), None);
         assert_eq!(headers("x-amz-request-payer", "requester"), None);
+    }
+
+    #[test]
+    fn holds_until_an_event_are_refused_in_documents() {
+        for (operation, document) in [
+            (
+                "PutObjectRetention",
+                "<Retention><EventHold>ON</EventHold></Retention>",
+            ),
+            (
+                "PutObjectRetention",
+                "<Retention><EventHoldDuration a=\"b\"></EventHoldDuration></Retention>",
+            ),
+            (
+                "PutObjectLockConfiguration",
+                "<DefaultRetention><DefaultEventHold></DefaultEventHold></DefaultRetention>",
+            ),
+        ] {
+            let error = check_document(operation, document.as_bytes()).unwrap_err();
+            assert_eq!(error.code().as_str(), "NotImplemented", "{document}");
+            assert!(check_document("PutObjectTagging", document.as_bytes()).is_ok());
+        }
+        let none = b"<Retention><Mode>&lt;EventHold></Mode></Retention>";
+        assert!(check_document("PutObjectRetention", none).is_ok());
     }
 
     #[test]
