@@ -1,6 +1,6 @@
-//! What S3 has and coffer has not, where a request asks for it in a header, the query or a document.
-//! An operation of its own that is missing answers NotImplemented by itself; these would pass in
-//! silence.
+//! What S3 has and coffer has not, where a request asks for it in a header, the query or a
+//! document. An operation of its own that is missing answers NotImplemented by itself; these would
+//! pass in silence.
 
 use http::{HeaderMap, HeaderName};
 use s3s::{S3Result, s3_error};
