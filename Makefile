@@ -13,6 +13,9 @@ DESTDIR ?=
 BINARY ?= target/release/coffer
 # How many states `make test-power` looks at after power cuts, and as many after faults
 POWER_STATES ?= 3000
+# How many seeds `make test-simulation` runs, and from which on: others each day, and told if one fails
+SIMULATION_SEEDS ?= 5000
+SIMULATION_FROM ?= $(shell date +%Y%m%d0000)
 # Options for the lab's virtual machine, as in: make lab-kernel KERNEL_ARGS="--kernel backports"
 KERNEL_ARGS ?=
 
@@ -21,7 +24,7 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run install uninstall deb archive image sbom test test-tools test-style \
-  test-rust test-fuzz test-server test-transfer test-cluster test-package test-clients test-stores \
+  test-rust test-fuzz test-server test-transfer test-cluster test-simulation test-package test-clients test-stores \
   test-large test-power test-lab fuzz bench lab lab-static lab-aarch64 lab-kernel lab-pages \
   lab-example
 
@@ -100,6 +103,10 @@ test-transfer: test-tools ## transfer a thousand objects over a network that cut
 test-cluster: test-tools ## kill and pause gateways of an engine for ten minutes
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)
 	$(call TIMED,.venv/bin/pytest tests/engine/test_cluster.py --cluster-seconds 600)
+
+test-simulation: deps ## simulate an engine of three gateways with 5,000 seeds (half an hour)
+	$(call TIMED,COFFER_SIMULATION_SEEDS=$(SIMULATION_SEEDS) COFFER_SIMULATION_FROM=$(SIMULATION_FROM) \
+	  $(CARGO) test --locked -p coffer-vault --lib simulation)
 
 # What a release is looked at with; too long for each change.
 test-package: test-tools ## make, install and start all packages, the image too (root); the lab elsewhere

@@ -94,6 +94,10 @@ def test_parts_come_in_pages(server, s3, bucket):
         found += [part["PartNumber"] for part in told["Parts"]]
         marker = told["NextPartNumberMarker"]
     assert found == [1, 2, 3] and marker == 3
+    told = s3.get_object_attributes(
+        Bucket=bucket, Key="a", ObjectAttributes=["ObjectParts"], PartNumberMarker=3
+    )["ObjectParts"]
+    assert (told["PartNumberMarker"], told["NextPartNumberMarker"]) == (3, 0)
     for wrong in ("-1", "many"):
         headers = {"x-amz-object-attributes": "ObjectParts", "x-amz-max-parts": wrong}
         status, _, body = send(server, "GET", f"/{bucket}/a", query="attributes=", headers=headers)

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from harness import raw
 from harness.administration import ask
 from harness.clients import refused, s3_client
 
@@ -51,8 +52,12 @@ def test_missing_buckets(s3):
 
 def test_a_bucket_with_objects_stays(s3, bucket):
     s3.put_object(Bucket=bucket, Key="a", Body=b"a")
-    with refused("BucketNotEmpty", 409):
+    words = (
+        "The bucket you tried to delete is not empty. You must delete all versions in the bucket."
+    )
+    with refused("BucketNotEmpty", 409) as error:
         s3.delete_bucket(Bucket=bucket)
+    assert error.message == words
     assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"a"
 
 
@@ -153,6 +158,15 @@ def test_nothing_of_a_removed_bucket_stays_on_disk(own_server):
 def test_names_that_s3_refuses(server, name):
     with refused("InvalidBucketName", 400):
         s3_client(server, validate=False).create_bucket(Bucket=name)
+
+
+def test_an_ownership_that_is_empty_is_none(server, s3):
+    headers = {"x-amz-object-ownership": ""}
+    status, _, answer = raw.send(server, "PUT", "/owned-by-a-slip", headers=headers)
+    assert status == 400 and b"<Code>InvalidArgument</Code>" in answer, answer
+    assert b"<ArgumentName>x-amz-object-ownership</ArgumentName>" in answer
+    with refused("404"):
+        s3.head_bucket(Bucket="owned-by-a-slip")
 
 
 def test_a_bucket_that_has_a_name_of_aws_is_one_like_others(server, s3):

@@ -143,12 +143,9 @@ def test_conditional_copies(s3, stored):
     for condition in (
         {"CopySourceIfMatch": OTHER},
         {"CopySourceIfNoneMatch": etag},
-        {"CopySourceIfModifiedSince": time + HOUR},
+        {"CopySourceIfModifiedSince": time},
         {"CopySourceIfUnmodifiedSince": time - HOUR},
     ):
-        if "CopySourceIfModifiedSince" in condition:
-            # A time to come is no condition in S3, which compares with its own clock.
-            condition = {"CopySourceIfModifiedSince": time}
         with refused("PreconditionFailed", 412):
             s3.copy_object(Bucket=bucket, Key="b", CopySource=source, **condition)
     s3.copy_object(
@@ -159,6 +156,21 @@ def test_conditional_copies(s3, stored):
         CopySourceIfUnmodifiedSince=time + HOUR,
     )
     assert s3.head_object(Bucket=bucket, Key="b")["ContentLength"] == 50_000
+
+
+def test_copies_pass_over_a_time_to_come(s3, stored):
+    """A source modified since then would be one that S3 can't have: its clock is not there yet."""
+    bucket, _, time = stored
+    since = {
+        "CopySource": {"Bucket": bucket, "Key": "a"},
+        "CopySourceIfModifiedSince": time + 24 * HOUR,
+    }
+    s3.copy_object(Bucket=bucket, Key="c", **since)
+    assert s3.head_object(Bucket=bucket, Key="c")["ContentLength"] == 50_000
+    where = {"Bucket": bucket, "Key": "d"}
+    where["UploadId"] = s3.create_multipart_upload(**where)["UploadId"]
+    s3.upload_part_copy(**where, PartNumber=1, **since)
+    s3.abort_multipart_upload(**where)
 
 
 @pytest.mark.parametrize("size_bytes", [100, 100_000])
@@ -342,3 +354,18 @@ def test_an_empty_time_is_no_condition_kept(server, s3, bucket):
     status, _, told = raw.send(server, "DELETE", f"/{bucket}/a", headers=headers)
     assert status == 400 and b"InvalidArgument" in told
     s3.head_object(Bucket=bucket, Key="a")
+
+
+def test_conditions_that_are_not_implemented_are_told_by_their_headers(s3, stored):
+    bucket, etag, _ = stored
+    put = {"Bucket": bucket, "Key": "a", "Body": b"b"}
+    for condition, header in (
+        ({"IfNoneMatch": etag}, "If-None-Match"),
+        ({"IfMatch": etag, "IfNoneMatch": "*"}, "If-Match,If-None-Match"),
+    ):
+        with refused("NotImplemented", 501) as error:
+            s3.put_object(**put, **condition)
+        assert error.response["Error"]["Header"] == header
+        words = "A header you provided implies functionality that is not implemented"
+        assert error.message.startswith(words)
+    assert s3.head_object(Bucket=bucket, Key="a")["ETag"] == etag

@@ -113,7 +113,14 @@ def test_buckets_are_listed_in_pages(server, s3):
     here = s3.list_buckets(BucketRegion="us-east-1", Prefix="paged-")["Buckets"]
     assert [row["Name"] for row in here] == names
     assert "ContinuationToken" not in s3.list_buckets()
-    for wrong in ("max-buckets=0", "max-buckets=10001", "continuation-token=no%20token"):
+    status, _, body = send(server, "GET", "/", query="continuation-token=&prefix=paged-")
+    assert status == 200 and b"<Name>paged-0</Name>" in body, body
+    for wrong in (
+        "max-buckets=0",
+        "max-buckets=10001",
+        "continuation-token=no%20token",
+        "bucket-region=nowhere",
+    ):
         status, _, body = send(server, "GET", "/", query=wrong)
         assert status == 400 and b"<Code>InvalidArgument</Code>" in body, wrong
     for name in names:

@@ -68,7 +68,6 @@ def test_a_configuration_is_set_read_and_removed(s3, bucket):
         ("InvalidRequest", {"AllowedHeaders": ["x-*-*"]}),
         ("InvalidRequest", {"ExposeHeaders": ["x-amz-*"]}),
         ("InvalidRequest", {"ID": "i" * 256}),
-        ("InvalidRequest", {"MaxAgeSeconds": -1}),
     ],
 )
 def test_what_is_no_rule(server, s3, bucket, code, wrong):
@@ -76,6 +75,22 @@ def test_what_is_no_rule(server, s3, bucket, code, wrong):
     with refused(code, 400):
         allow(s3_client(server, validate=False), bucket, RULE | wrong)
     assert s3.get_bucket_cors(Bucket=bucket)["CORSRules"] == [RULE], "it stays as it was"
+
+
+def test_wildcards_that_are_too_many_are_named(server, s3, bucket):
+    lenient = s3_client(server, validate=False)
+    for wrong, message in (
+        ({"AllowedOrigins": ["*a*"]}, 'AllowedOrigin "*a*" can not have more than one wildcard.'),
+        ({"AllowedHeaders": ["*a*"]}, 'AllowedHeader "*a*" can not have more than one wildcard.'),
+        (
+            {"ExposeHeaders": ["*"]},
+            'ExposeHeader "*" contains wildcard. We currently do not support wildcard for '
+            "ExposeHeader.",
+        ),
+    ):
+        with refused("InvalidRequest", 400) as error:
+            allow(lenient, bucket, RULE | wrong)
+        assert error.message == message
 
 
 def test_a_configuration_without_rules_or_with_too_many(server, s3, bucket):
@@ -91,6 +106,8 @@ def test_a_browser_asks_ahead(server, s3, bucket):
     asked = {"Access_Control_Request_Headers": "X-Amz-Date, content-type,authorization"}
     status, told, body = ask_ahead(server, bucket, **asked)
     assert status == 403 and b"<Code>AccessForbidden</Code>" in body
+    assert b"CORSResponse: This CORS request is not allowed. This is usually because" in body
+    assert b"<Method>PUT</Method><ResourceType>OBJECT</ResourceType>" in body
     assert "access-control-allow-origin" not in told
     asked = {"Access_Control_Request_Headers": "X-Amz-Date, content-type"}
     status, told, body = ask_ahead(server, bucket, **asked)
@@ -122,6 +139,13 @@ def test_a_rule_for_all_origins_tells_none_apart(server, s3, bucket):
     assert told["vary"] == DEPENDS_ON
 
 
+def test_an_age_below_none_is_told_as_it_was_set(s3, server, bucket):
+    """AWS takes it, and browsers keep such an answer for no time."""
+    allow(s3, bucket, RULE | {"MaxAgeSeconds": -100})
+    assert s3.get_bucket_cors(Bucket=bucket)["CORSRules"][0]["MaxAgeSeconds"] == -100
+    assert ask_ahead(server, bucket)[1]["access-control-max-age"] == "-100"
+
+
 def test_the_first_rule_that_allows_it_is_taken(server, s3, bucket):
     allow(s3, bucket, RULE | {"MaxAgeSeconds": 1}, RULE | {"MaxAgeSeconds": 2})
     assert ask_ahead(server, bucket)[1]["access-control-max-age"] == "1"
@@ -133,6 +157,10 @@ def test_what_a_browser_leaves_out(server, s3, bucket):
     assert status == 400 and b"Access-Control-Request-Method" in body
     status, _, body = send(server, "OPTIONS", f"/{bucket}/a", Access_Control_Request_Method="PUT")
     assert status == 400 and b"Origin" in body
+    s3.delete_bucket_cors(Bucket=bucket)
+    status, _, body = send(server, "OPTIONS", f"/{bucket}/a", Origin=PAGE)
+    assert status == 403 and b"CORS is not enabled for this bucket." in body
+    assert b"<Method>OPTIONS</Method><ResourceType>BUCKET</ResourceType>" in body
 
 
 def test_a_bucket_that_is_not_there_looks_like_one_without_rules(server, bucket):

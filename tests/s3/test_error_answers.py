@@ -79,6 +79,25 @@ def test_a_method_is_told_of_what_it_was_not_allowed(server, bucket, kind, path)
     assert (told["Method"], told["ResourceType"]) == ("PATCH", kind)
 
 
+@pytest.mark.parametrize(
+    ("method", "query", "headers", "code"),
+    [
+        ("PUT", "uploadId=x", {}, (405, "MethodNotAllowed")),
+        ("GET", "uploads=", {}, (400, "InvalidRequest")),
+        ("GET", "versions=", {}, (400, "InvalidRequest")),
+        ("GET", "", {"x-amz-copy-source": "bucket/object"}, (400, "InvalidArgument")),
+        ("DELETE", "", {"x-amz-copy-source": "bucket/object"}, (400, "InvalidArgument")),
+        ("PUT", "", {"x-amz-copy-source": "bucket/%ZZ"}, (400, "InvalidArgument")),
+        ("PUT", "", {"x-amz-copy-source": "bucket/%1"}, (400, "InvalidArgument")),
+    ],
+)
+def test_what_stands_at_another_place_is_refused(server, s3, bucket, method, query, headers, code):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"kept")
+    status, _, body = raw.send(server, method, f"/{bucket}/a", query=query, headers=headers)
+    assert (status, elements(body)["Code"]) == code, body
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"kept"
+
+
 def test_what_did_not_hold_is_told(s3, bucket):
     where = {"Bucket": bucket, "Key": "a"}
     s3.put_object(**where, Body=b"abc")
@@ -124,6 +143,15 @@ def test_arguments_are_told_by_name(server, s3, bucket):
         ("continuation-token", "?"): lambda: s3.list_objects_v2(
             Bucket=bucket, ContinuationToken="?"
         ),
+        ("partNumber", "0"): lambda: s3.upload_part(**where, PartNumber=0, UploadId="u", Body=b"a"),
+        ("x-amz-copy-source-range", "bytes=1-"): lambda: s3.upload_part_copy(
+            **where,
+            PartNumber=1,
+            UploadId="u",
+            CopySource={"Bucket": bucket, "Key": "a"},
+            CopySourceRange="bytes=1-",
+        ),
+        ("x-amz-acl", "none"): lambda: s3.put_object(**where, Body=b"a", ACL="none"),
         ("x-amz-object-lock-legal-hold", "on"): lambda: s3.put_object(
             **where, Body=b"a", ObjectLockLegalHoldStatus="on"
         ),
@@ -136,12 +164,56 @@ def test_arguments_are_told_by_name(server, s3, bucket):
     _, _, body = raw.send(server, "GET", f"/{bucket}", query="max-keys=few")
     told = elements(body)
     assert (told["ArgumentName"], told["ArgumentValue"]) == ("max-keys", "few")
+    assert told["Message"] == "Provided max-keys not an integer or within integer range"
     with raw.connect(server) as connection:
         headers = {"host": "h", "authorization": "Bearer hidden"}
         connection.sendall(raw.request_head("GET", f"/{bucket}", headers))
         _, _, body = raw.receive(connection)
     assert elements(body)["ArgumentName"] == "Authorization"
     assert b"hidden" not in body
+
+
+def test_digests_that_differ_are_told(server, bucket):
+    announced = hashlib.sha256(b"other").hexdigest()
+    path = f"/{bucket}/a"
+    status, _, body = raw.send(server, "PUT", path, body=b"a", payload_hash=announced)
+    told = elements(body)
+    assert (status, told["Code"]) == (400, "XAmzContentSHA256Mismatch")
+    assert told["ClientComputedContentSHA256"] == announced
+    assert told["S3ComputedContentSHA256"] == hashlib.sha256(b"a").hexdigest()
+    _, _, body = raw.send(server, "PUT", path, body=b"a", headers={"content-md5": "x"})
+    told = elements(body)
+    assert (told["Code"], told["Content-MD5"]) == ("InvalidDigest", "x")
+    _, _, body = raw.send(server, "PUT", path, body=b"a", headers=raw.md5_of(b"other"))
+    told = elements(body)
+    assert told["Code"] == "BadDigest"
+    assert told["Message"] == "The Content-MD5 you specified did not match what we received."
+
+
+def test_sizes_are_told_of_what_is_too_long(s3, bucket):
+    with refused("KeyTooLongError", 400) as error:
+        s3.put_object(Bucket=bucket, Key="k" * 1025, Body=b"a")
+    told = details(error)
+    assert (told["Size"], told["MaxSizeAllowed"]) == ("1025", "1024")
+    with refused("MetadataTooLarge", 400) as error:
+        s3.put_object(Bucket=bucket, Key="a", Body=b"a", Metadata={"k": "v" * 2048})
+    told = details(error)
+    assert (told["Size"], told["MaxSizeAllowed"]) == ("2049", "2048")
+    assert error.message == "Your metadata headers exceed the maximum allowed metadata size"
+
+
+def test_what_was_meant_by_nothing_is_told(s3, server, bucket):
+    with refused("InvalidArgument", 400) as error:
+        s3.get_object(Bucket=bucket, Key="a", VersionId="")
+    assert error.message == "Version id cannot be the empty string"
+    for path, query, name in (
+        (f"/{bucket}", "max-keys=blah", "max-keys"),
+        (f"/{bucket}", "uploads&max-uploads=blah", "max-uploads"),
+        (f"/{bucket}/a", "uploadId=0&max-parts=blah", "max-parts"),
+    ):
+        status, _, body = raw.send(server, "GET", path, query=query)
+        words = f"Provided {name} not an integer or within integer range"
+        assert (status, elements(body)["Message"]) == (400, words)
 
 
 def test_a_wrong_signature_is_told_what_was_to_be_signed(server, bucket):
@@ -256,3 +328,36 @@ def test_names_that_xml_can_not_hold_hide_no_code(server, bucket, name, told):
     assert (status, elements(body)["Code"]) == (416, "InvalidRange")
     status, _, body = raw.send(server, "GET", f"/b{name}")
     assert status in (400, 404) and elements(body)["Resource"] == f"/b{told}"
+
+
+def test_tags_behind_a_delete_marker(s3, bucket):
+    """A marker has no tags and takes none: who asks for them hears of it, not of a missing name."""
+    versioned(s3, bucket)
+    where = {"Bucket": bucket, "Key": "a"}
+    s3.put_object(**where, Body=b"a")
+    marker = s3.delete_object(**where)["VersionId"]
+    for call, options in (
+        (s3.get_object_tagging, {}),
+        (s3.put_object_tagging, {"Tagging": {"TagSet": []}}),
+        (s3.delete_object_tagging, {}),
+    ):
+        for version in ({}, {"VersionId": marker}):
+            with refused("MethodNotAllowed", 405) as error:
+                call(**where, **options, **version)
+            assert details(error)["ResourceType"] == "DeleteMarker"
+            assert error.headers["x-amz-delete-marker"] == "true"
+            assert error.headers["x-amz-version-id"] == marker
+
+
+def test_refusals_name_the_version(s3, bucket):
+    versioned(s3, bucket)
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    marker = s3.delete_object(Bucket=bucket, Key="a")["VersionId"]
+    for call in (s3.get_object, s3.head_object):
+        with refused(status=405) as error:
+            call(Bucket=bucket, Key="a", VersionId=marker)
+        assert error.headers["x-amz-version-id"] == marker
+    wrong = "no <version>"
+    doomed = {"Objects": [{"Key": "a", "VersionId": wrong}]}
+    [failed] = s3.delete_objects(Bucket=bucket, Delete=doomed)["Errors"]
+    assert (failed["Code"], failed["VersionId"]) == ("NoSuchVersion", wrong)

@@ -3,11 +3,12 @@ where no other test is."""
 
 import datetime
 import hashlib
+import re
 
 import pytest
 
 from harness import raw
-from harness.clients import refused
+from harness.clients import refused, s3_client
 
 CHUNKS = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 EMPTY = hashlib.sha256(b"").hexdigest()
@@ -155,6 +156,35 @@ def test_a_clock_that_differs_shortens_no_life(server, s3, bucket):
         assert presigned(server, f"/{bucket}/a", when, seconds)[0] == 200, when
     status, _, answer = presigned(server, f"/{bucket}/a", ago(minutes=1), 604_801)
     assert (status, code_of(answer)) == (400, "AuthorizationQueryParametersError")
+
+
+def test_an_address_for_no_time_has_expired(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    # Made a moment ahead, so that its second is not over.
+    status, _, answer = presigned(server, f"/{bucket}/a", ago(seconds=-5), 0)
+    assert (status, code_of(answer)) == (403, "AccessDenied")
+    assert element(answer, "Message") == "Request has expired"
+    assert element(answer, "X-Amz-Expires") == "0"
+
+
+def test_an_address_by_version_2_lacks_nothing(server, bucket):
+    old = s3_client(server, signature_version="s3")
+    url = old.generate_presigned_url("list_objects", Params={"Bucket": bucket})
+    target = url.removeprefix(server.endpoint)
+    wanted = "Query-string authentication requires the Signature, Expires and AWSAccessKeyId"
+    wrong = "Invalid date (should be seconds since epoch): x"
+    for found, instead, message in (
+        (r"Expires=\d+", "prefix=a", wanted),
+        (r"AWSAccessKeyId=\w+", "prefix=a", wanted),
+        (r"Expires=", "Expires=x", wrong),
+    ):
+        with raw.connect(server) as connection:
+            changed = re.sub(found, instead, target)
+            host = {"host": f"127.0.0.1:{server.port}"}
+            connection.sendall(raw.request_head("GET", changed, host))
+            status, _, answer = raw.receive(connection)
+        assert (status, code_of(answer)) == (403, "AccessDenied"), changed
+        assert element(answer, "Message").startswith(message)
 
 
 def test_headers_that_are_not_signed_are_named(server, s3, bucket):

@@ -127,6 +127,9 @@ def test_trailers_are_those_that_were_announced(server, s3, bucket):
     assert put([good], CRC_NAME) == (200, "")
     # That none is declared and none comes is no fault.
     assert put([]) == (200, "")
+    # Only checksums come in trailers.
+    for name in ("x-foo", f"{CRC_NAME}, x-foo"):
+        assert put([good, ("x-foo", "a")], name) == (400, "InvalidRequest")
     malformed = (400, "MalformedTrailerError")
     assert put([], CRC_NAME) == malformed
     assert put([good], OTHER) == malformed
@@ -201,7 +204,32 @@ def test_uploads_are_listed_by_name_and_by_when_they_began(s3, bucket):
     page = s3.list_multipart_uploads(Bucket=bucket, **third, MaxUploads=4)
     assert [(row["Key"], row["UploadId"]) for row in page["Uploads"]] == rows[3:7]
     alone = s3.list_multipart_uploads(Bucket=bucket, UploadIdMarker=begun["b"][2])
-    assert len(alone["Uploads"]) == 11
+    assert len(alone["Uploads"]) == 11 and alone["UploadIdMarker"] == ""
+    # One of another name is none.
+    with refused("InvalidArgument", 400) as error:
+        s3.list_multipart_uploads(Bucket=bucket, KeyMarker="a", UploadIdMarker=begun["b"][2])
+    assert error.message == "Invalid uploadId marker"
+
+
+def test_the_last_page_tells_where_it_ends(server, s3, bucket):
+    none = s3.list_multipart_uploads(Bucket=bucket)
+    assert (none["NextKeyMarker"], none["NextUploadIdMarker"]) == ("", "")
+    where = begin(s3, bucket, "a")
+    begun = begin(s3, bucket, "dir/b")
+    page = s3.list_multipart_uploads(Bucket=bucket)
+    assert page["IsTruncated"] is False
+    assert page["NextKeyMarker"] == "dir/b"
+    assert page["NextUploadIdMarker"] == begun["UploadId"]
+    folded = s3.list_multipart_uploads(Bucket=bucket, Delimiter="/")
+    assert (folded["NextKeyMarker"], folded["NextUploadIdMarker"]) == ("dir/", "")
+    assert s3.list_parts(**where)["NextPartNumberMarker"] == 0
+    s3.upload_part(**where, PartNumber=2, Body=b"x")
+    parts = s3.list_parts(**where)
+    assert (parts["NextPartNumberMarker"], parts["IsTruncated"]) == (2, False)
+    for empty in ("max-parts=", "part-number-marker="):
+        query = f"{empty}&uploadId={where['UploadId']}"
+        status, _, body = raw.send(server, "GET", f"/{bucket}/a", query=query)
+        assert status == 200 and b"<MaxParts>1000</MaxParts>" in body, body
 
 
 def test_parts_by_number_end_where_the_parts_do(s3, bucket):
@@ -235,3 +263,28 @@ def test_a_length_that_is_no_number_completes_nothing(server, s3, bucket, size):
     status, _, answer = raw.send(server, "POST", f"/{bucket}/a", **told, body=body)
     assert (status, code_of(answer)[:7]) == (400, "Invalid"), answer
     complete(s3, where, parts, MpuObjectSize=3)
+
+
+def test_a_range_that_the_source_has_not_is_not_copied(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="small", Body=b"small")
+    copy = begin(s3, bucket) | {"PartNumber": 1, "CopySource": {"Bucket": bucket, "Key": "small"}}
+    with refused("InvalidArgument", 400) as error:
+        s3.upload_part_copy(**copy, CopySourceRange="bytes=0-5")
+    assert error.message == "Range specified is not valid for source object of size: 5"
+    with refused("InvalidRequest", 400) as error:
+        s3.upload_part_copy(**copy, CopySourceRange="bytes=5-9")
+    wanted = "The specified copy range is invalid for the source object size"
+    assert error.message == wanted
+
+
+def test_a_completion_has_the_checksum_type_of_its_upload(s3, bucket):
+    where = begin(s3, bucket, ChecksumAlgorithm="SHA256")
+    parts = put_parts(s3, where, [b"x"], "SHA256")
+    for wrong, words in (
+        ("FULL_OBJECT", "The upload was created using the COMPOSITE checksum mode."),
+        ("OTHER", "Value for x-amz-checksum-type header is invalid."),
+    ):
+        with refused("InvalidRequest", 400) as error:
+            complete(s3, where, parts, ChecksumType=wrong)
+        assert error.message.startswith(words)
+    complete(s3, where, parts, ChecksumType="COMPOSITE")

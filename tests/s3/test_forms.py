@@ -79,6 +79,17 @@ def test_a_form_is_compared_with_its_checksum(server, s3, bucket, algorithm):
     assert head[f"Checksum{algorithm}"] == right
 
 
+@pytest.mark.parametrize("name", ["If-None-Match", "If-Match", "If-Unmodified-Since"])
+def test_a_form_has_no_condition(server, s3, bucket, name):
+    """Passed over, what it was to keep was written over."""
+    s3.put_object(Bucket=bucket, Key="a", Body=b"first")
+    in_header = send(server, sign(s3, bucket, key="a"), headers={name: "*"})
+    in_field = send(server, sign(s3, bucket, key="a", fields={name: "*"}))
+    for answer in (in_header, in_field):
+        assert code(answer) == (501, "NotImplemented"), answer.text
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"first"
+
+
 def test_what_a_page_is_told(server, s3, bucket):
     def stored(**fields):
         return send(server, sign(s3, bucket, key="a <b> & c", fields=fields))
@@ -114,6 +125,7 @@ def test_a_form_that_is_not_as_it_was_signed(server, s3, bucket, version):
     policy = base64.b64encode(json.dumps(wider).encode()).decode()
     forged = send(server, form, changed={"policy": policy, "x-amz-meta-more": "1"})
     assert code(forged) == (403, "SignatureDoesNotMatch")
+    assert f"<StringToSign>{policy}</StringToSign>" in forged.text
     other = dict(form, url=form["url"].replace(bucket, "another-bucket"))
     assert code(send(server, other))[1] == "AccessDenied"
     key = "x-amz-credential" if version == "s3v4" else "AWSAccessKeyId"
@@ -123,6 +135,35 @@ def test_a_form_that_is_not_as_it_was_signed(server, s3, bucket, version):
     assert code(send(server, form, changed=unsigned)) == (403, "AccessDenied")
     names = [row["Key"] for row in s3.list_objects_v2(Bucket=bucket)["Contents"]]
     assert names == ["in/a file.txt"]
+
+
+def argument(answer):
+    return re.search(r"<ArgumentName>(.*?)</ArgumentName>", answer.text)[1]
+
+
+@pytest.mark.parametrize("version", ["s3v4", "s3"])
+def test_a_form_that_lacks_a_field_of_its_signature(server, s3, bucket, version):
+    form = sign(s3_client(server, signature_version=version), bucket)
+    for name in form["fields"]:
+        answer = send(server, form, changed={name: None})
+        assert code(answer) == (400, "InvalidArgument"), name
+        assert argument(answer) == name
+        assert f"Bucket POST must contain a field named '{name}'." in answer.text
+    assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+
+
+def test_a_form_whose_signature_can_not_be_read(server, s3, bucket):
+    for name in ("x-amz-algorithm", "x-amz-date", "x-amz-credential"):
+        answer = send(server, sign(s3, bucket), changed={name: "invalid"})
+        assert code(answer) == (400, "InvalidArgument"), name
+        assert argument(answer).lower() == name
+
+
+def test_a_post_to_a_bucket_is_to_be_a_form(server, bucket):
+    answer = raw(server, bucket, b"{}", "application/json")
+    assert code(answer) == (412, "PreconditionFailed")
+    condition = "Bucket POST must be of the enclosure-type multipart/form-data"
+    assert f"<Condition>{condition}</Condition>" in answer.text
 
 
 def test_a_policy_that_has_expired(server, s3, bucket):

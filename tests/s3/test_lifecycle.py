@@ -135,7 +135,7 @@ WRONG = {
         [rule(where={"And": {"ObjectSizeGreaterThan": 5, "ObjectSizeLessThan": 5}}, **DAYS)],
         "InvalidArgument",
     ),
-    "a tag twice": ([rule(where={"And": {"Tags": [TAG, TAG]}}, **DAYS)], "InvalidArgument"),
+    "a tag twice": ([rule(where={"And": {"Tags": [TAG, TAG]}}, **DAYS)], "InvalidRequest"),
     "no status": ([rule(**DAYS) | {"Status": "enabled"}], "MalformedXML"),
     "transition": (
         [rule(Transitions=[{"Days": 1, "StorageClass": "GLACIER"}])],

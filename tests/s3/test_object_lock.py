@@ -46,9 +46,10 @@ def test_a_bucket_is_made_with_object_lock(s3):
     told = s3.get_object_lock_configuration(Bucket="locked-from-birth")
     assert told["ObjectLockConfiguration"] == {"ObjectLockEnabled": "Enabled"}
     assert s3.get_bucket_versioning(Bucket="locked-from-birth")["Status"] == "Enabled"
-    with refused("InvalidBucketState", 409):
+    with refused("InvalidBucketState", 409) as error:
         suspended = {"Status": "Suspended"}
         s3.put_bucket_versioning(Bucket="locked-from-birth", VersioningConfiguration=suspended)
+    assert error.message.startswith("An Object Lock configuration is present on this bucket")
     s3.put_bucket_versioning(
         Bucket="locked-from-birth", VersioningConfiguration={"Status": "Enabled"}
     )
@@ -58,8 +59,9 @@ def test_a_bucket_is_made_with_object_lock(s3):
 def test_a_bucket_without_versions_can_not_be_locked(s3, bucket):
     with refused("ObjectLockConfigurationNotFoundError", 404):
         s3.get_object_lock_configuration(Bucket=bucket)
-    with refused("InvalidBucketState", 409):
+    with refused("InvalidBucketState", 409) as error:
         configure(s3, bucket)
+    assert error.message.startswith("Versioning must be 'Enabled' on the bucket")
     for options in (governance(soon(days=1)), {"ObjectLockLegalHoldStatus": "ON"}):
         with refused("InvalidRequest", 400):
             s3.put_object(Bucket=bucket, Key="a", Body=b"a", **options)
@@ -89,7 +91,8 @@ def test_the_default_is_told(s3, lockable, mode, length):
         ({}, "MalformedXML"),
         ({"Days": 0}, "InvalidArgument"),
         ({"Days": -1}, "InvalidArgument"),
-        ({"Years": 101}, "InvalidRequest"),
+        ({"Years": 101}, "InvalidArgument"),
+        ({"Days": 36_501}, "InvalidArgument"),
         ({"Days": 3_651}, "InvalidArgument"),
     ],
 )

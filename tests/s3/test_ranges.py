@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from harness.checksums import checksum
 from harness.clients import refused
 from harness.content import CHUNK_BYTES, PART_MIN_BYTES, content
 
@@ -65,6 +66,26 @@ def test_ranges_are_slices(s3, objects, name):
         assert got["Body"].read() == body[first:], first
         got = s3.get_object(Bucket=bucket, Key=name, Range=f"bytes={first}-{size * 10}")
         assert got["Body"].read() == body[first:], first
+
+
+def test_what_names_no_byte_is_no_range(s3, objects):
+    bucket, stored = objects
+    for call in (s3.get_object, s3.head_object):
+        got = call(Bucket=bucket, Key="300000", Range="bytes=-")
+        assert got["ResponseMetadata"]["HTTPStatusCode"] == 200
+        assert got["ContentLength"] == len(stored["300000"])
+
+
+def test_a_range_of_all_tells_the_checksum(s3, objects):
+    bucket, _ = objects
+    s3.put_object(Bucket=bucket, Key="summed", Body=b"0123456789", ChecksumAlgorithm="CRC32")
+    for call in (s3.get_object, s3.head_object):
+        for asked in ("bytes=0-", "bytes=0-100", "bytes=-15", "bytes=0-9"):
+            got = call(Bucket=bucket, Key="summed", Range=asked, ChecksumMode="ENABLED")
+            assert got["ResponseMetadata"]["HTTPStatusCode"] == 206
+            assert got["ChecksumCRC32"] == checksum("CRC32", b"0123456789"), asked
+        got = call(Bucket=bucket, Key="summed", Range="bytes=0-8", ChecksumMode="ENABLED")
+        assert "ChecksumCRC32" not in got
 
 
 def test_head_takes_ranges(s3, objects):

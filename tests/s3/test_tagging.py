@@ -3,6 +3,7 @@
 import pytest
 
 from harness.clients import refused
+from harness.raw import md5_of, send
 
 TAGS = [{"Key": "z", "Value": "1"}, {"Key": "a b", "Value": "ü=+"}, {"Key": "empty", "Value": ""}]
 
@@ -40,6 +41,10 @@ def test_bucket_tags(s3, bucket):
     s3.delete_bucket_tagging(Bucket=bucket)
     with refused("NoSuchTagSet", 404):
         s3.get_bucket_tagging(Bucket=bucket)
+    s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": TAGS})
+    s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": []})
+    with refused("NoSuchTagSet", 404):
+        s3.get_bucket_tagging(Bucket=bucket)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +72,28 @@ def test_tags_that_s3_refuses(s3, bucket, tags):
 
 def test_headers_that_are_no_tags(s3, bucket):
     many = "&".join(f"{n}=" for n in range(11))
-    for header in ("k=v&k=w", many):
-        with refused(status=400):
+    with refused("InvalidTag", 400):
+        s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging=many)
+    for header in ("k=v&k=w", "k=v,l=w", "=", "key%"):
+        with refused("InvalidArgument", 400) as error:
             s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging=header)
+        told = error.response["Error"]
+        assert (told["ArgumentName"], told["ArgumentValue"]) == ("x-amz-tagging", header)
     with refused("NoSuchKey"):
         s3.get_object(Bucket=bucket, Key="a")
+
+
+def test_a_tag_has_a_value(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging="kept=1")
+    for path in (f"/{bucket}", f"/{bucket}/a"):
+        for tag, wanted in (("<Key>k</Key>", 400), ("<Key>k</Key><Value/>", None)):
+            body = f"<Tagging><TagSet><Tag>{tag}</Tag></TagSet></Tagging>".encode()
+            md5 = md5_of(body)
+            status, _, told = send(server, "PUT", path, query="tagging=", headers=md5, body=body)
+            if wanted:
+                assert status == wanted and b"<Code>MalformedXML</Code>" in told, told
+            else:
+                assert status in (200, 204), told
 
 
 def test_a_bucket_is_made_with_tags(server, s3):

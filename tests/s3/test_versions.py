@@ -51,6 +51,9 @@ def test_a_bucket_says_whether_it_keeps_versions(s3, bucket):
     assert s3.head_object(Bucket=bucket, Key="a")["VersionId"] == "null"
     with refused("IllegalVersioningConfigurationException", 400):
         s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={})
+    for wrong in ("enabled", "Disabled"):
+        with refused("MalformedXML", 400):
+            enable(s3, bucket, wrong)
     with refused("NotImplemented", 501):
         both = {"Status": "Enabled", "MFADelete": "Enabled"}
         s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=both, MFA="a 1")

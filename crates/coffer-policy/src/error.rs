@@ -63,6 +63,9 @@ pub enum Fault {
         /// The policy's length without white space, in bytes.
         policy_bytes: usize,
     },
+    /// No JSON of an object.
+    #[error("Policies must be valid JSON and the first byte must be '{{'")]
+    NoObject,
     /// No JSON, or JSON that leaves open what is meant.
     #[error("This policy contains invalid Json: {reason}")]
     Json {
@@ -95,9 +98,9 @@ pub enum Fault {
         /// The other.
         second: &'static str,
     },
-    /// A list without values, or no statement at all.
-    #[error("A list must hold a value")]
-    Empty,
+    /// A list without values, or no statement at all, in this element.
+    #[error("{}", without_values(.0))]
+    Empty(Element),
     /// Too many statements.
     #[error("Policy has {count} statements, more than {most}", most = crate::limits::STATEMENTS)]
     Statements {
@@ -182,6 +185,23 @@ pub enum Fault {
         /// Its length, in bytes.
         bytes: usize,
     },
+}
+
+/// AWS has no word for an empty list: it looks for what the element must hold.
+fn without_values(element: &Element) -> &'static str {
+    match element {
+        Element::Statement => "Could not parse the policy: Statement is empty!",
+        Element::Principal | Element::NotPrincipal => {
+            "Invalid principal in policy: a list must hold a value"
+        }
+        Element::Action | Element::NotAction => {
+            "Policy has invalid action: a list must hold a value"
+        }
+        Element::Resource | Element::NotResource => {
+            "Policy has invalid resource: a list must hold a value"
+        }
+        _ => "A list must hold a value",
+    }
 }
 
 /// A name as it was written, cut short.

@@ -27,9 +27,10 @@ use s3s::{S3Error, S3ErrorCode, s3_error};
 
 use self::copies::{not_fetched, standing, unacknowledged};
 use self::customer_keys::from_customer_key;
-pub(crate) use self::reads::no_version;
 use self::reads::{invalid_range, not_modified};
+pub(crate) use self::reads::{no_tags, no_version};
 use self::sharing::from_sharing;
+pub(crate) use self::writes::of_conditions;
 
 /// A code that s3s has no name for.
 pub(crate) fn custom(
@@ -71,10 +72,11 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             "The requested bucket name is not available. The bucket namespace is shared by all \
              users of the system. Please select a different name and try again."
         ),
+        // Of a bucket without versions, S3 says the first sentence alone.
         VaultError::BucketNotEmpty => s3_error!(
             BucketNotEmpty,
-            "The bucket you tried to delete is not empty: delete its objects, their versions and \
-             delete markers first"
+            "The bucket you tried to delete is not empty. You must delete all versions in the \
+             bucket."
         ),
         VaultError::TooManyBuckets { limit } => {
             s3_error!(
@@ -95,14 +97,14 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         ),
         VaultError::PreconditionFailed => s3_error!(
             PreconditionFailed,
-            "At least one of the pre-conditions you specified did not hold."
+            "At least one of the pre-conditions you specified did not hold"
         ),
         VaultError::NotModified { etag, modified_ms } => not_modified(&etag, modified_ms),
         VaultError::InvalidRange { size_bytes } => invalid_range(size_bytes),
         VaultError::NoSuchPart => custom(
             "InvalidPartNumber",
             StatusCode::RANGE_NOT_SATISFIABLE,
-            "The requested partnumber is not satisfiable.",
+            "The requested partnumber is not satisfiable",
         ),
         other => from_writing(other),
     }
@@ -169,10 +171,7 @@ fn from_writing(error: VaultError) -> S3Error {
             s3_error!(BadDigest, "{error}")
         }
         VaultError::Checksum(error) => s3_error!(InvalidRequest, "{error}"),
-        VaultError::BadDigest { what } => s3_error!(
-            BadDigest,
-            "The {what} you specified did not match the calculated checksum."
-        ),
+        VaultError::BadDigest { what } => writes::bad_digest(what),
         VaultError::IncompleteBody => s3_error!(
             IncompleteBody,
             "You did not provide the number of bytes specified by the Content-Length HTTP header"

@@ -95,7 +95,7 @@ operations! {
         = buckets::delete_bucket_tags;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput = objects::delete_object;
     delete_object_tagging(DeleteObjectTaggingInput) -> DeleteObjectTaggingOutput
-        = objects::delete_object_tags;
+        = objects::tagging::delete_object_tags;
     delete_objects(DeleteObjectsInput) -> DeleteObjectsOutput = objects::delete_objects;
     delete_public_access_block(DeletePublicAccessBlockInput) -> DeletePublicAccessBlockOutput
         = sharing::delete_public_access_block;
@@ -143,7 +143,8 @@ operations! {
         -> GetObjectLockConfigurationOutput = versions::object_lock::configuration;
     get_object_retention(GetObjectRetentionInput) -> GetObjectRetentionOutput
         = versions::object_lock::retention;
-    get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput = objects::object_tags;
+    get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput
+        = objects::tagging::object_tags;
     get_public_access_block(GetPublicAccessBlockInput) -> GetPublicAccessBlockOutput
         = sharing::public_access_block;
     head_bucket(HeadBucketInput) -> HeadBucketOutput = buckets::head_bucket;
@@ -196,7 +197,7 @@ operations! {
     put_object(PutObjectInput) -> PutObjectOutput = objects::put_object;
     put_object_acl(PutObjectAclInput) -> PutObjectAclOutput = acl::put_object_acl;
     put_object_tagging(PutObjectTaggingInput) -> PutObjectTaggingOutput
-        = objects::put_object_tags;
+        = objects::tagging::put_object_tags;
     put_public_access_block(PutPublicAccessBlockInput) -> PutPublicAccessBlockOutput
         = sharing::put_public_access_block;
     upload_part(UploadPartInput) -> UploadPartOutput = upload_part::upload_part;

@@ -142,6 +142,8 @@ pub enum Absent {
     Version,
     /// The version that was named is a delete marker.
     Marker {
+        /// The marker.
+        version: VersionId,
         /// When it was made, in milliseconds since 1970.
         modified_ms: i64,
     },

@@ -2,6 +2,8 @@
 
 mod copies;
 
+pub use coffer_store::limits::OBJECT_NAME_MAX_BYTES;
+
 pub use self::copies::*;
 
 /// Shortest and longest bucket name, in bytes. S3 makes none of fewer than 3, and its front door

@@ -84,7 +84,7 @@ impl Json {
     /// The values of a list that isn't empty, or the one value that stands for it.
     pub(crate) fn list(&self, element: Element) -> Result<&[Json], PolicyError> {
         match self {
-            Self::List(values) if values.is_empty() => Err(Fault::Empty.at(element)),
+            Self::List(values) if values.is_empty() => Err(Fault::Empty(element).at(element)),
             Self::List(values) => Ok(values),
             value => Ok(std::slice::from_ref(value)),
         }

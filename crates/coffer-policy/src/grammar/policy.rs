@@ -82,13 +82,15 @@ impl Policy {
         account: &AccountId,
         reading: Reading<'_>,
     ) -> Result<Self, PolicyError> {
+        if text.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Fault::NoObject.into());
+        }
         let json = json::parse(text)?;
         if matches!(reading, Reading::Sent(_)) {
             json::check_length(text)?;
         }
         let Json::Object(fields) = &json else {
-            let expected = "an object";
-            return Err(Fault::Type { expected }.into());
+            return Err(Fault::NoObject.into());
         };
         let (mut version, mut id, mut statements) = (None, None, None);
         for (name, value) in fields {

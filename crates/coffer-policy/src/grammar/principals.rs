@@ -89,7 +89,7 @@ pub(crate) fn parse(
         }
     }
     if principals.is_empty() {
-        return Err(Fault::Empty.at(element));
+        return Err(Fault::Empty(element).at(element));
     }
     Ok(principals)
 }

@@ -206,7 +206,7 @@ fn conditions(json: &Json, variables: bool) -> Result<Vec<Condition>, PolicyErro
     for (operator, keys) in json.object(element)? {
         let keys = keys.object(element)?;
         if keys.is_empty() {
-            return Err(Fault::Empty.at(element));
+            return Err(Fault::Empty(element).at(element));
         }
         for (key, values) in keys {
             let texts = values

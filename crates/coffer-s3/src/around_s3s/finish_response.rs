@@ -11,6 +11,7 @@ use s3s::{Body, HttpResponse};
 use crate::around_s3s::answer_xml::Written;
 use crate::checksums::fields::{uncover_elements, uncover_header};
 use crate::errors::details::{self, is_unwritable};
+use crate::errors::mismatches;
 use crate::request::context::RequestContext;
 use crate::signature::requirements::REGION;
 
@@ -57,10 +58,23 @@ const MESSAGES: [(&str, &str); 11] = [
     (
         "MalformedXML",
         "The XML you provided was not well-formed or did not validate against our published \
-         schema.",
+         schema",
     ),
     ("NotImplemented", "This operation is not implemented"),
     ("InvalidRange", "The requested range is not satisfiable"),
+];
+
+/// How s3s begins what it says of a parameter that it could not read.
+const UNREAD: &str = "invalid query: ";
+
+/// Parameters that are numbers.
+const NUMBERS: [&str; 6] = [
+    "max-buckets",
+    "max-keys",
+    "max-parts",
+    "max-uploads",
+    "part-number-marker",
+    "partNumber",
 ];
 
 /// Completes an answer. Gives the error's code as well, for the log.
@@ -124,7 +138,7 @@ fn complete_error(
     context: &RequestContext,
     body: Bytes,
 ) -> Option<String> {
-    let body = without_controls(body);
+    let mut body = without_controls(body);
     let code = element(&body, "Code").unwrap_or("").to_owned();
     let has_message = element(&body, "Message").is_some();
     if code == "SlowDown" {
@@ -149,8 +163,16 @@ fn complete_error(
     if let Some(xml) = details::taken(response.headers_mut()) {
         more.push_str(&xml);
     }
-    if let ("InvalidArgument", Some(xml)) = (&*code, unread_argument(&body)) {
-        more.push_str(&xml);
+    if let ("XAmzContentSHA256Mismatch", Some(hashes)) = (&*code, context.other_sha256()) {
+        more.push_str(&mismatches::of_sha256(hashes));
+    }
+    if code == "InvalidArgument"
+        && let Some(unread) = UnreadArgument::of(&body)
+    {
+        more.push_str(&unread.elements());
+        if let Some(whole) = unread.in_the_words_of_s3(&body) {
+            body = Bytes::from(whole);
+        }
     }
     if let Some(echo) = context.echo() {
         more.push_str(&details::xml(&echo.elements(&code, response.headers())));
@@ -166,13 +188,42 @@ fn complete_error(
     (!code.is_empty()).then_some(code)
 }
 
-/// The elements of a parameter that s3s could not read, which it names in its message.
-fn unread_argument(body: &[u8]) -> Option<String> {
-    let message = element(body, "Message")?;
-    let (name, sent) = message.strip_prefix("invalid query: ")?.split_once(": ")?;
-    Some(format!(
-        "<ArgumentName>{name}</ArgumentName><ArgumentValue>{sent}</ArgumentValue>"
-    ))
+/// A parameter that s3s could not read, which it names in its message. Both texts are XML.
+struct UnreadArgument {
+    name: String,
+    sent: String,
+}
+
+impl UnreadArgument {
+    fn of(body: &[u8]) -> Option<Self> {
+        let message = element(body, "Message")?;
+        let (name, sent) = message.strip_prefix(UNREAD)?.split_once(": ")?;
+        Some(Self {
+            name: name.to_owned(),
+            sent: sent.to_owned(),
+        })
+    }
+
+    fn elements(&self) -> String {
+        let Self { name, sent } = self;
+        format!("<ArgumentName>{name}</ArgumentName><ArgumentValue>{sent}</ArgumentValue>")
+    }
+
+    /// The error with S3's message, where the parameter is a number.
+    fn in_the_words_of_s3(&self, body: &[u8]) -> Option<String> {
+        let Self { name, sent } = self;
+        if !NUMBERS.contains(&name.as_str()) {
+            return None;
+        }
+        let told = format!("<Message>{UNREAD}{name}: {sent}</Message>");
+        let words = "not an integer or within integer range";
+        let text = std::str::from_utf8(body).ok()?;
+        Some(text.replacen(
+            &told,
+            &format!("<Message>Provided {name} {words}</Message>"),
+            1,
+        ))
+    }
 }
 
 /// The text of the first element of a name, in an error of s3s's making.
@@ -276,6 +327,13 @@ mod tests {
         let (_, text, _) = completed(s3_error!(InvalidArgument, "invalid query: max-keys: a<b"));
         let told = "<ArgumentName>max-keys</ArgumentName><ArgumentValue>a&lt;b</ArgumentValue>";
         assert!(text.contains(told), "{text}");
+        let words = "<Message>Provided max-keys not an integer or within integer range</Message>";
+        assert!(text.contains(words), "{text}");
+        let (_, text, _) = completed(s3_error!(InvalidArgument, "invalid query: fetch-owner: y"));
+        assert!(
+            text.contains("<ArgumentName>fetch-owner</ArgumentName>"),
+            "{text}"
+        );
         let (_, text, _) = completed(s3_error!(InvalidArgument, "Invalid id"));
         assert!(!text.contains("<ArgumentName>"), "{text}");
     }

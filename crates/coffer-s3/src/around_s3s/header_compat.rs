@@ -67,11 +67,17 @@ const OF_VERSION_2: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
 /// over the body that they had when they signed: none.
 const NOT_OF_THE_QUERY: [&str; 2] = ["x-amz-checksum-", "x-amz-sdk-checksum-algorithm"];
 
+/// Numbers in queries that are none where they have no value: of ListParts, as on S3.
+const EMPTY_NUMBERS: [&str; 2] = ["max-parts", "part-number-marker"];
+
 /// Brings the head of a request whose signature was right into a form that s3s reads, without the
 /// signature.
 pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
     let moved = moved_headers(&head.uri, &head.headers)?;
     head.uri = unsigned(&head.uri)?;
+    if let Some(uri) = without_empty_numbers(&head.uri)? {
+        head.uri = uri;
+    }
     for name in OF_THE_SIGNATURE {
         head.headers.remove(name);
     }
@@ -184,7 +190,11 @@ fn is_odd(tells: Tells, values: GetAll<'_, HeaderValue>) -> bool {
     let is_twice = values.next().is_some();
     let is_text = |reads: fn(&str) -> bool| first.to_str().is_ok_and(reads);
     let is_odd = match tells {
-        Tells::Range => is_twice || !is_text(|range| Range::parse(range).is_ok()),
+        // s3s reads `bytes=-`, which is no range.
+        Tells::Range => {
+            let is_range = |text: &str| Range::parse(text).is_ok() && ranges::parse(text).is_some();
+            is_twice || !is_text(is_range)
+        }
         Tells::Date => {
             let is_date = |text: &str| Timestamp::parse(TimestampFormat::HttpDate, text).is_ok();
             is_twice || !is_text(is_date)
@@ -301,6 +311,22 @@ fn unsigned(uri: &Uri) -> S3Result<Uri> {
     };
     let text = format!("{path}?{}", kept.join("&"));
     text.parse().map_err(|_| s3_error!(InvalidURI))
+}
+
+/// The address without numbers that have no value, where it has such.
+fn without_empty_numbers(uri: &Uri) -> S3Result<Option<Uri>> {
+    let query = uri.query().unwrap_or("");
+    if !query.split('&').any(is_empty_number) {
+        return Ok(None);
+    }
+    let kept = query.split('&').filter(|pair| !is_empty_number(pair));
+    let kept: Vec<_> = kept.collect();
+    let text = format!("{}?{}", uri.path(), kept.join("&"));
+    text.parse().map(Some).map_err(|_| s3_error!(InvalidURI))
+}
+
+fn is_empty_number(pair: &str) -> bool {
+    EMPTY_NUMBERS.contains(&pair.strip_suffix('=').unwrap_or(pair))
 }
 
 #[cfg(test)]

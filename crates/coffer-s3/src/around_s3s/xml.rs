@@ -188,7 +188,7 @@ impl Writer {
     }
 
     fn inner_text(&mut self, text: &str) -> Result<(), XmlFault> {
-        if self.elements.are_closed() {
+        if !self.elements.text(text) {
             return Err(XmlFault::Malformed);
         }
         text.chars().for_each(|c| self.character(c, false));

@@ -1,6 +1,6 @@
 //! Which elements of an XML body may stand in which, and how many: s3s passes over what it does not
-//! know in a document and in a list. S3 refuses it: a name that was written wrongly must take
-//! nothing away.
+//! know in a document and in a list, and over text where elements are to stand. S3 refuses it: what
+//! was written wrongly must take nothing away.
 
 use crate::limits::{
     XML_CHILDREN_MAX, XML_DECLARATIONS_MAX, XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_PARTS_MAX,
@@ -68,6 +68,34 @@ const CHILDREN: &[(&str, &[&str])] = &[
     ("VersioningConfiguration", &["MfaDelete", "Status"]),
 ];
 
+/// Further elements that hold others and no text, wherever they stand. A filter of a rule in which
+/// text was passed over was one for all objects.
+const HOLDERS: [&str; 23] = [
+    "AbortIncompleteMultipartUpload",
+    "And",
+    "ApplyServerSideEncryptionByDefault",
+    "BlockedEncryptionTypes",
+    "CORSRule",
+    "CloudFunctionConfiguration",
+    "DefaultRetention",
+    "EventBridgeConfiguration",
+    "Expiration",
+    "Filter",
+    "Grant",
+    "Grantee",
+    "LoggingEnabled",
+    "NoncurrentVersionExpiration",
+    "NoncurrentVersionTransition",
+    "Object",
+    "Owner",
+    "Part",
+    "QueueConfiguration",
+    "Rule",
+    "Tag",
+    "TopicConfiguration",
+    "Transition",
+];
+
 /// The list that may be longer than all others.
 const PARTS: &[u8] = b"CompleteMultipartUpload";
 
@@ -85,6 +113,9 @@ pub(crate) struct Elements {
 #[derive(Debug)]
 struct Element {
     may_have: Option<&'static [&'static str]>,
+    /// Whether it holds elements alone.
+    is_holder: bool,
+    has_text: bool,
     children: usize,
     children_max: usize,
     declarations: usize,
@@ -117,6 +148,8 @@ impl Elements {
         let row = CHILDREN.iter().find(|(known, _)| known.as_bytes() == name);
         self.open.push(Element {
             may_have: row.map(|(_, children)| *children),
+            is_holder: row.is_some() || HOLDERS.iter().any(|known| known.as_bytes() == name),
+            has_text: false,
             children: 0,
             children_max: if name == PARTS {
                 XML_PARTS_MAX
@@ -135,7 +168,22 @@ impl Elements {
         };
         parent.children += 1;
         let is_of = |names: &[&str]| names.iter().any(|known| known.as_bytes() == name);
-        parent.children <= parent.children_max && parent.may_have.is_none_or(is_of)
+        parent.children <= parent.children_max
+            && !parent.has_text
+            && parent.may_have.is_none_or(is_of)
+    }
+
+    /// Notes text. Gives whether it may stand here: no element of S3 has text beside elements.
+    #[must_use]
+    pub(crate) fn text(&mut self, text: &str) -> bool {
+        let Some(parent) = self.open.last_mut() else {
+            return false;
+        };
+        if text.bytes().all(|byte| b" \t\r\n".contains(&byte)) {
+            return true;
+        }
+        parent.has_text = true;
+        !parent.is_holder && parent.children == 0
     }
 
     /// Ends the element that was begun last.
@@ -157,11 +205,16 @@ mod tests {
         written.is_ok()
     }
 
+    fn is_holder(name: &str) -> bool {
+        HOLDERS.contains(&name) || CHILDREN.iter().any(|(known, _)| *known == name)
+    }
+
     #[test]
     fn what_has_no_place_is_refused() {
         for (parent, children) in CHILDREN {
             for child in *children {
-                let good = format!("<{parent}><{child}>1</{child}></{parent}>");
+                let text = if is_holder(child) { "\n" } else { "1" };
+                let good = format!("<{parent}><{child}>{text}</{child}></{parent}>");
                 assert!(is_taken(&good), "{good}");
                 for bad in [child.to_lowercase(), format!("{child}s")] {
                     let bad = format!("<{parent}><{bad}/></{parent}>");
@@ -175,6 +228,25 @@ mod tests {
             "<Tagging><TagSet><Tag/><tag/></TagSet></Tagging>"
         ));
         assert!(!is_taken("<Delete><Object/><a/></Delete>"));
+    }
+
+    #[test]
+    fn text_has_no_place_among_elements() {
+        let holders = CHILDREN.iter().map(|(name, _)| *name).chain(HOLDERS);
+        for name in holders {
+            assert!(
+                is_taken(&format!("<{name}> \t\r\n&#32;</{name}>")),
+                "{name}"
+            );
+            for text in ["logs/", "<![CDATA[x]]>", "&amp;", "&#65;", "\u{a0}"] {
+                let bad = format!("<{name}>{text}</{name}>");
+                assert!(!is_taken(&bad), "{bad}");
+            }
+        }
+        assert!(is_taken("<a>\n<b>text <!-- c --> and more</b>\n</a>"));
+        for bad in ["<a>x<b/></a>", "<a><b/>x</a>", "<a><b>y</b>\n&lt;</a>"] {
+            assert!(!is_taken(bad), "{bad}");
+        }
     }
 
     #[test]

@@ -300,10 +300,13 @@ mod tests {
             expected(&[("x-amz-checksum-xxhash32", "AAAAAA==")]),
             invalid
         );
-        assert_eq!(
-            expected(&[("x-amz-trailer", "x-amz-checksum-md4")]),
-            invalid
-        );
+        for trailer in ["x-amz-checksum-md4", "x-foo", "x-amz-checksum-crc32, x-foo"] {
+            assert_eq!(
+                expected(&[("x-amz-trailer", trailer)]),
+                invalid,
+                "{trailer}"
+            );
+        }
         assert_eq!(
             expected(&[("x-amz-sdk-checksum-algorithm", "CRC32")]),
             invalid

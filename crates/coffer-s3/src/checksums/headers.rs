@@ -7,6 +7,9 @@ use http::HeaderMap;
 use s3s::{S3Error, S3Result, s3_error};
 
 use crate::checksums::algorithms::{ALGORITHMS, by_name, is_value};
+use crate::errors::details::carried;
+use crate::http::text_of;
+use crate::limits::ECHO_MAX_BYTES;
 
 /// Headers that begin like a checksum and are none.
 pub(crate) const NOT_VALUES: [&str; 3] = [
@@ -55,9 +58,13 @@ pub(crate) fn trailer_name(headers: &HeaderMap) -> S3Result<Option<ChecksumAlgor
         .get_all("x-amz-trailer")
         .iter()
         .filter_map(|list| list.to_str().ok());
-    for name in lists.flat_map(|list| list.split(',')).map(str::trim) {
+    let names = lists.flat_map(|list| list.split(',')).map(str::trim);
+    for name in names.filter(|name| !name.is_empty()) {
         if !name.to_ascii_lowercase().starts_with("x-amz-checksum-") {
-            continue;
+            return Err(s3_error!(
+                InvalidRequest,
+                "The value specified in the x-amz-trailer header is not supported"
+            ));
         }
         let row = ALGORITHMS
             .iter()
@@ -81,8 +88,12 @@ pub(crate) fn content_md5(headers: &HeaderMap) -> S3Result<Option<[u8; 16]>> {
         .decode(value.as_bytes())
         .ok()
         .and_then(|bytes| bytes.try_into().ok());
-    md5.map(Some)
-        .ok_or_else(|| s3_error!(InvalidDigest, "The Content-MD5 you specified was invalid."))
+    md5.map(Some).ok_or_else(|| {
+        let error = s3_error!(InvalidDigest, "The Content-MD5 you specified was invalid.");
+        let mut told = vec![("Content-MD5", text_of(value.as_bytes()).into_owned())];
+        told.retain(|(_, sent)| sent.len() <= ECHO_MAX_BYTES);
+        carried(error, &told)
+    })
 }
 
 /// More than one checksum was sent.

@@ -12,13 +12,18 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use s3s::{Body, HttpResponse, S3Error, S3Result};
 
 use crate::cors::rules::{Asked, Rule, Rules};
-use crate::errors::custom;
+use crate::errors::{custom, details};
 use crate::limits::CORS_ASKED_HEADERS_MAX;
 
 /// What an answer depends on: caches keep one for each.
 const DEPENDS_ON: HeaderValue = HeaderValue::from_static(
     "Origin, Access-Control-Request-Headers, Access-Control-Request-Method",
 );
+
+/// In S3's words, as they are compared.
+const NOT_ALLOWED: &str = "This CORS request is not allowed. This is usually because the evalution \
+     of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers \
+     are not whitelisted by the resource's CORS spec.";
 
 /// What rules may allow.
 const METHODS: [&str; 5] = ["DELETE", "GET", "HEAD", "POST", "PUT"];
@@ -104,7 +109,12 @@ pub(crate) fn asked_ahead(headers: &HeaderMap, rules: Option<&Rules>) -> S3Resul
     let wrong = |message: Cow<'static, str>| custom("BadRequest", StatusCode::BAD_REQUEST, message);
     let asked = CrossOrigin::of(&Method::OPTIONS, headers)
         .ok_or_else(|| wrong("Insufficient information. Origin request header needed.".into()))?;
+    let not_enabled = || {
+        let why = "CORS is not enabled for this bucket.";
+        forbidden(why, &asked.method, "BUCKET")
+    };
     if !headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+        rules.ok_or_else(not_enabled)?;
         return Err(wrong("Invalid Access-Control-Request-Method: null".into()));
     }
     if !METHODS.contains(&asked.method.as_str()) {
@@ -121,17 +131,19 @@ pub(crate) fn asked_ahead(headers: &HeaderMap, rules: Option<&Rules>) -> S3Resul
             "Too many headers in Access-Control-Request-Headers".into(),
         ));
     }
-    let rules = rules.ok_or_else(|| forbidden("CORS is not enabled for this bucket."))?;
+    let rules = rules.ok_or_else(not_enabled)?;
     if asked.matching(rules).is_none() {
-        return Err(forbidden(
-            "This CORS request is not allowed: no rule of the bucket has this origin, method and \
-             all of these headers.",
-        ));
+        return Err(forbidden(NOT_ALLOWED, &asked.method, "OBJECT"));
     }
     Ok(HttpResponse::new(Body::empty()))
 }
 
-fn forbidden(why: &str) -> S3Error {
+fn forbidden(why: &str, method: &str, resource_type: &str) -> S3Error {
     let message = format!("CORSResponse: {why}");
-    custom("AccessForbidden", StatusCode::FORBIDDEN, message)
+    let error = custom("AccessForbidden", StatusCode::FORBIDDEN, message);
+    let told = vec![
+        ("Method", method.to_owned()),
+        ("ResourceType", resource_type.to_owned()),
+    ];
+    details::with(error, told)
 }

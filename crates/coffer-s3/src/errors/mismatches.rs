@@ -23,20 +23,29 @@ pub(crate) fn compared(
     told.retain(|(_, sent)| sent.len() <= ECHO_MAX_BYTES);
     if let Some(text) = to_sign.filter(is_short) {
         told.push(("StringToSign", String::from_utf8_lossy(text).into_owned()));
-        told.push(("StringToSignBytes", hexadecimal(text)));
+        told.push(("StringToSignBytes", hexadecimal(text, " ")));
     }
     if let Some(text) = canonical.filter(is_short) {
         let readable = String::from_utf8_lossy(text).into_owned();
         told.push(("CanonicalRequest", readable));
-        told.push(("CanonicalRequestBytes", hexadecimal(text)));
+        told.push(("CanonicalRequestBytes", hexadecimal(text, " ")));
     }
     details::with(error, told)
 }
 
-/// Bytes as S3 writes them: two digits each, with spaces between.
-fn hexadecimal(bytes: &[u8]) -> String {
+/// What is told of a body that has another SHA-256 than was announced for it, as XML.
+pub(crate) fn of_sha256([announced, computed]: &[[u8; 32]; 2]) -> String {
+    let [announced, computed] = [announced, computed].map(|hash| hexadecimal(hash, ""));
+    format!(
+        "<ClientComputedContentSHA256>{announced}</ClientComputedContentSHA256>\
+         <S3ComputedContentSHA256>{computed}</S3ComputedContentSHA256>"
+    )
+}
+
+/// Bytes as S3 writes them: two digits each.
+fn hexadecimal(bytes: &[u8], between: &str) -> String {
     let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    digits.join(" ")
+    digits.join(between)
 }
 
 #[cfg(test)]
@@ -44,6 +53,14 @@ mod tests {
     use s3s::s3_error;
 
     use super::*;
+
+    #[test]
+    fn both_hashes_are_told() {
+        let told = of_sha256(&[[0x0f; 32], [0xa0; 32]]);
+        let (announced, computed) = ("0f".repeat(32), "a0".repeat(32));
+        assert!(told.starts_with(&format!("<ClientComputedContentSHA256>{announced}<")));
+        assert!(told.contains(&format!("<S3ComputedContentSHA256>{computed}</")));
+    }
 
     #[test]
     fn texts_are_told_as_they_are_and_byte_by_byte() {

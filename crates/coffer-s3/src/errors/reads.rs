@@ -1,6 +1,6 @@
 //! Refusals of reads, which have headers of their own.
 
-use coffer_vault::version::Absent;
+use coffer_vault::version::{Absent, VersionId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
@@ -9,33 +9,59 @@ use crate::http::dates::http_date;
 /// An object behind a delete marker is not there, and a marker itself can only be deleted (S3,
 /// "Working with delete markers").
 pub(crate) fn no_version(absent: Absent) -> S3Error {
-    let is_marker = (
-        HeaderName::from_static("x-amz-delete-marker"),
-        "true".to_owned(),
-    );
     match absent {
         Absent::Object => s3_error!(NoSuchKey, "The specified key does not exist."),
         Absent::Version => s3_error!(NoSuchVersion, "The specified version does not exist."),
         Absent::Deleted(version) => {
             let mut error = s3_error!(NoSuchKey, "The specified key does not exist.");
-            let version = (
-                HeaderName::from_static("x-amz-version-id"),
-                version.to_string(),
-            );
+            let [is_marker, version] = of_marker(version);
             error.set_headers(headers([is_marker, version, xml()]));
             error
         }
-        Absent::Marker { modified_ms } => {
-            let mut error = s3_error!(
-                MethodNotAllowed,
-                "The specified method is not allowed against this resource: it is a delete marker"
-            );
+        Absent::Marker {
+            version,
+            modified_ms,
+        } => {
+            let mut error = only_deleted();
             let modified = (header::LAST_MODIFIED, http_date(modified_ms));
-            let allowed = (header::ALLOW, "DELETE".to_owned());
-            error.set_headers(headers([is_marker, modified, allowed, xml()]));
+            let [is_marker, version] = of_marker(version);
+            error.set_headers(headers([is_marker, version, modified, allowed(), xml()]));
             error
         }
     }
+}
+
+/// Tags are looked for of what has a name, be it a delete marker, which has none and takes none.
+pub(crate) fn no_tags(marker: VersionId) -> S3Error {
+    let mut error = only_deleted();
+    let [is_marker, version] = of_marker(marker);
+    error.set_headers(headers([is_marker, version, allowed(), xml()]));
+    error
+}
+
+fn only_deleted() -> S3Error {
+    s3_error!(
+        MethodNotAllowed,
+        "The specified method is not allowed against this resource: it is a delete marker"
+    )
+}
+
+fn of_marker(version: VersionId) -> [(HeaderName, String); 2] {
+    [
+        (
+            HeaderName::from_static("x-amz-delete-marker"),
+            "true".to_owned(),
+        ),
+        (
+            HeaderName::from_static("x-amz-version-id"),
+            version.to_string(),
+        ),
+    ]
+}
+
+/// All that may be done with a marker.
+fn allowed() -> (HeaderName, String) {
+    (header::ALLOW, "DELETE".to_owned())
 }
 
 /// s3s lets headers of an error replace its own.

@@ -11,6 +11,7 @@ use multer::{Constraints, Field, Multipart, SizeLimit};
 use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::custom;
+use crate::errors::details::of_argument;
 use crate::limits::{FORM_FIELDS_MAX, FORM_FIELDS_MAX_BYTES, FORM_START_MAX_BYTES};
 
 const FORM: &[u8] = b"multipart/form-data";
@@ -115,10 +116,11 @@ impl Form {
             }
             fields.0.push((name, value));
         }
-        Err(s3_error!(
+        let error = s3_error!(
             InvalidArgument,
             "POST requires exactly one file upload per request."
-        ))
+        );
+        Err(of_argument(error, FILE, "0"))
     }
 }
 
@@ -145,13 +147,7 @@ impl Fields {
     /// # Errors
     /// `InvalidArgument` where there is none.
     pub(crate) fn key(&self, file: &Field<'_>) -> S3Result<String> {
-        let key = self.get("key").ok_or_else(|| {
-            s3_error!(
-                InvalidArgument,
-                "Bucket POST must contain a field named 'key'. If it is specified, please check \
-                 the order of the fields."
-            )
-        })?;
+        let key = self.get("key").ok_or_else(|| missing("key"))?;
         let name = file.file_name().unwrap_or("");
         let name = name.rsplit(['/', '\\']).next().unwrap_or("");
         Ok(key.replace("${filename}", name))
@@ -177,6 +173,25 @@ impl Fields {
         }
         Ok(headers)
     }
+
+    /// The fields whose names are those of conditions, which forms do not have: their names alone.
+    pub(crate) fn conditions(&self) -> HeaderMap {
+        let named = self.each().filter(|(name, _)| name.starts_with("if-"));
+        let empty = HeaderValue::from_static("");
+        named
+            .filter_map(|(name, _)| Some((HeaderName::try_from(name).ok()?, empty.clone())))
+            .collect()
+    }
+}
+
+/// A field is not there.
+pub(crate) fn missing(name: &str) -> S3Error {
+    let error = s3_error!(
+        InvalidArgument,
+        "Bucket POST must contain a field named '{name}'.  If it is specified, please check the \
+         order of the fields."
+    );
+    of_argument(error, name, "")
 }
 
 fn refused(error: multer::Error) -> S3Error {

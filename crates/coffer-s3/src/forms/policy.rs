@@ -91,8 +91,10 @@ impl Policy {
             };
             let holds = value(&name).is_some_and(|value| operator.holds(&name, value, &wanted));
             if !holds {
-                let told = serde_json::json!([operator.name(), format!("${name}"), wanted]);
-                return Err(denied(&format!("Policy Condition failed: {told}")));
+                let field = format!("${name}");
+                let told = [operator.name(), field.as_str(), wanted.as_str()].map(Value::from);
+                let told = told.map(|text| text.to_string()).join(", ");
+                return Err(denied(&format!("Policy Condition failed: [{told}]")));
             }
             named.push(name);
         }
@@ -265,7 +267,7 @@ mod tests {
             ("", "Extra input fields: key"),
             (
                 "{\"key\": \"in/b\"}",
-                "Condition failed: [\"eq\",\"$key\",\"in/b\"]",
+                "Condition failed: [\"eq\", \"$key\", \"in/b\"]",
             ),
             (
                 "{\"key\": \"in/a\"}, {\"bucket\": \"other\"}",

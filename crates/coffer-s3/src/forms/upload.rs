@@ -114,6 +114,8 @@ async fn store(
     let headers = fields.headers()?;
     not_implemented::check_headers("PostObject", &headers)?;
     let account = vault.account_id();
+    not_implemented::check_conditions(of_request)?;
+    not_implemented::check_conditions(&fields.conditions())?;
     for expecting in [&headers, of_request] {
         expected_owner::check(expecting, account.as_str())?;
     }

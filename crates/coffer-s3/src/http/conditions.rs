@@ -1,5 +1,7 @@
 //! Conditional requests (RFC 9110, section 13) as S3 reads them.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use coffer_vault::record::{ObjectName, Precondition};
 use coffer_vault::{Conditions, EtagMatch};
 use http::HeaderMap;
@@ -25,6 +27,9 @@ const RENAME_IF_MODIFIED_SINCE: HeaderName =
     HeaderName::from_static("x-amz-rename-source-if-modified-since");
 const RENAME_IF_UNMODIFIED_SINCE: HeaderName =
     HeaderName::from_static("x-amz-rename-source-if-unmodified-since");
+
+/// How S3 begins the refusal of conditions.
+const NOT_IMPLEMENTED: &str = "A header you provided implies functionality that is not implemented";
 
 /// One entity tag of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +73,13 @@ pub(crate) fn of_range(headers: &HeaderMap) -> Option<Conditions> {
     })
 }
 
-/// The conditions on the source of a copy.
+/// The conditions on the source of a copy. That it was modified since a time to come is none, as on
+/// S3: the time is no valid one (RFC 2616, section 14.25).
 ///
 /// # Errors
 /// `InvalidArgument` for one that can't be read.
 pub(crate) fn of_copy_source(headers: &HeaderMap) -> S3Result<Conditions> {
-    of_change(
+    let mut conditions = of_change(
         headers,
         [
             COPY_IF_MATCH,
@@ -81,7 +87,17 @@ pub(crate) fn of_copy_source(headers: &HeaderMap) -> S3Result<Conditions> {
             COPY_IF_MODIFIED_SINCE,
             COPY_IF_UNMODIFIED_SINCE,
         ],
-    )
+    )?;
+    let since = conditions.if_modified_since_ms;
+    conditions.if_modified_since_ms = since.filter(|since| *since <= now_ms());
+    Ok(conditions)
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
 }
 
 /// The conditions on the object that is to be renamed.
@@ -152,7 +168,7 @@ pub(crate) fn of_write(headers: &HeaderMap) -> S3Result<Precondition> {
     if headers.contains_key(IF_UNMODIFIED_SINCE) || headers.contains_key(IF_MODIFIED_SINCE) {
         return Err(s3_error!(
             NotImplemented,
-            "If-Modified-Since and If-Unmodified-Since are not implemented on writes; use \
+            "{NOT_IMPLEMENTED}: If-Modified-Since and If-Unmodified-Since on writes; use \
              If-Match or If-None-Match"
         ));
     }
@@ -170,15 +186,15 @@ pub(crate) fn of_write(headers: &HeaderMap) -> S3Result<Precondition> {
         )),
         ([], _) => Err(s3_error!(
             NotImplemented,
-            "On writes, If-None-Match is implemented for * only"
+            "{NOT_IMPLEMENTED}: on writes, If-None-Match is for * only"
         )),
         (_, []) => Err(s3_error!(
             NotImplemented,
-            "On writes, If-Match is implemented for one entity tag"
+            "{NOT_IMPLEMENTED}: on writes, If-Match is for one entity tag"
         )),
         (_, _) => Err(s3_error!(
             NotImplemented,
-            "If-Match and If-None-Match together are not implemented on writes"
+            "{NOT_IMPLEMENTED}: If-Match and If-None-Match together on writes"
         )),
     }
 }

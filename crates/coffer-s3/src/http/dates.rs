@@ -10,6 +10,12 @@ pub(crate) fn timestamp(unix_ms: i64) -> Timestamp {
     Timestamp::from(system_time(unix_ms))
 }
 
+/// A time of the vault as documents tell it: S3 knows its objects' times in whole seconds, as
+/// headers and conditions have them, and writes them with three zeros behind.
+pub(crate) fn in_seconds(unix_ms: i64) -> Timestamp {
+    timestamp(unix_ms.div_euclid(1_000) * 1_000)
+}
+
 /// Times of the vault as answers tell them, one after the other. Most rows of a page are of few
 /// days, so that the calendar is asked for each of them once.
 #[derive(Debug, Default)]
@@ -19,7 +25,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Writes a time as [`timestamp`] is written in XML.
+    /// Writes a time as [`in_seconds`] is written in XML.
     pub(crate) fn write(&mut self, written: &mut String, unix_ms: i64) {
         const DAY_MS: i64 = 24 * 60 * 60 * 1000;
         let day = unix_ms.div_euclid(DAY_MS);
@@ -40,9 +46,6 @@ impl Times {
             (4, 60_000, 10),
             (6, 10_000, 6),
             (7, 1_000, 10),
-            (9, 100, 10),
-            (10, 10, 10),
-            (11, 1, 10),
         ];
         for (place, unit, base) in places {
             digits[place] += (ms / unit % base) as u8;
@@ -114,7 +117,7 @@ mod tests {
             times.write(&mut written, unix_ms);
             let mut known = Vec::new();
             let format = TimestampFormat::DateTime;
-            timestamp(unix_ms).format(format, &mut known).unwrap();
+            in_seconds(unix_ms).format(format, &mut known).unwrap();
             assert_eq!(written.as_bytes(), known, "{unix_ms}");
         }
     }

@@ -56,6 +56,15 @@ pub(crate) fn decode_path(text: &str) -> Option<String> {
     decode_with(text, b'+')
 }
 
+/// Whether each `%` begins an escape.
+pub(crate) fn is_encoded(text: &str) -> bool {
+    let mut rests = text.split('%').skip(1);
+    rests.all(|rest| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
 fn decode_with(text: &str, plus: u8) -> Option<String> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -106,6 +115,17 @@ mod tests {
         assert_eq!(decode_path("a+b%20c%2B").unwrap(), "a+b c+");
         assert_eq!(decode_form("%+1"), Some("% 1".into()));
         assert_eq!(decode_form("%ff"), None);
+        for (text, expected) in [
+            ("", true),
+            ("a%2fb%C3%A4", true),
+            ("%", false),
+            ("%ZZ", false),
+            ("%1", false),
+            ("%C3%", false),
+            ("%\u{e4}", false),
+        ] {
+            assert_eq!(is_encoded(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -17,8 +17,9 @@ use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::finish_response::StatusInstead;
 use crate::around_s3s::xml_bodies::CanonicalXml;
+use crate::errors::details::of_argument;
 use crate::errors::{from_vault, not_implemented};
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
 use crate::operations::acl::{owners, ownership};
 use crate::parameters::acl;
@@ -47,6 +48,7 @@ pub(crate) async fn create_bucket(
     let tags = document.map_or(Ok(None), |document| tags::of_new_bucket(&document.text))?;
     let mut documents = etag_document(headers(&request))?;
     let acl = acl::asked(headers(&request))?;
+    ownership::check_header(headers(&request))?;
     let input = request.input;
     if input.object_lock_enabled_for_bucket == Some(true) {
         let lock = ObjectLock::default().to_document();
@@ -166,17 +168,19 @@ pub(crate) async fn list_buckets(
     let caller = Caller::of(&request)?;
     let input = request.input;
     let prefix = input.prefix.unwrap_or_default();
-    let after = input
-        .continuation_token
-        .as_deref()
-        .map(continuation_tokens::decode)
-        .transpose()?;
+    // An empty one is none here (S3), where ListObjectsV2 refuses it.
+    let token = input.continuation_token.filter(|token| !token.is_empty());
+    let after = token.as_deref().map(continuation_tokens::decode);
+    let after = after.transpose()?;
     let rows = input.max_buckets.unwrap_or(BUCKETS_PAGE_MAX);
     if !(1..=BUCKETS_PAGE_MAX).contains(&rows) {
         return Err(s3_error!(
             InvalidArgument,
             "Argument max-buckets must be an integer between 1 and {BUCKETS_PAGE_MAX}"
         ));
+    }
+    if let Some(region) = &input.bucket_region {
+        check_region(region)?;
     }
     if input.bucket_region.is_some_and(|region| region != REGION) {
         let none = ListBucketsOutput {
@@ -206,7 +210,7 @@ pub(crate) async fn list_buckets(
     let last = infos.last().map(|info| info.name.as_str().to_owned());
     let row = |info: BucketInfo| Bucket {
         bucket_region: Some(REGION.to_owned()),
-        creation_date: Some(timestamp(info.created_ms)),
+        creation_date: Some(in_seconds(info.created_ms)),
         name: Some(info.name.as_str().to_owned()),
     };
     Ok(S3Response::new(ListBucketsOutput {
@@ -221,6 +225,18 @@ pub(crate) async fn list_buckets(
     }))
 }
 
+/// What is asked for has the form of a region. Which of them AWS has is not known here.
+fn check_region(asked: &str) -> S3Result {
+    if is_region(asked) {
+        return Ok(());
+    }
+    let error = s3_error!(
+        InvalidArgument,
+        "Argument value {asked} is not a valid AWS Region"
+    );
+    Err(of_argument(error, "bucket-region", asked))
+}
+
 /// `GetBucketTagging`.
 pub(crate) async fn bucket_tags(
     vault: &Vault,
@@ -230,10 +246,11 @@ pub(crate) async fn bucket_tags(
     let bucket = names::bucket(&request.input.bucket)?;
     let found = vault.bucket_tags(&caller.subject, &bucket).await;
     match found.map_err(|error| caller.refused(error))? {
-        Some(tags) => Ok(S3Response::new(GetBucketTaggingOutput {
+        // None may have been kept as a set of none.
+        Some(tags) if !tags.is_empty() => Ok(S3Response::new(GetBucketTaggingOutput {
             tag_set: tags::to_set(tags),
         })),
-        None => Err(s3_error!(NoSuchTagSet, "The TagSet does not exist")),
+        _ => Err(s3_error!(NoSuchTagSet, "The TagSet does not exist")),
     }
 }
 
@@ -246,8 +263,10 @@ pub(crate) async fn put_bucket_tags(
     caller.check_xml_body(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
     let tags = tags::from_set(request.input.tagging.tag_set, BUCKET_TAGS_MAX)?;
+    // None is the same as never set, which a read tells by an error (S3).
+    let tags = (!tags.is_empty()).then_some(tags);
     vault
-        .set_bucket_tags(&caller.subject, &bucket, Some(tags))
+        .set_bucket_tags(&caller.subject, &bucket, tags)
         .await
         .map_err(|error| caller.refused(error))?;
     let mut response = S3Response::new(PutBucketTaggingOutput::default());

@@ -11,8 +11,9 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 use crate::checksums::algorithms::{by_name, kind};
 use crate::checksums::fields::set_checksum;
 use crate::errors::details::of_argument;
+use crate::errors::of_conditions;
 use crate::http::conditions;
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::acl;
@@ -55,7 +56,8 @@ pub(crate) async fn copy_object(
         .then(|| tags::from_header(header, OBJECT_TAGS_MAX))
         .transpose()?;
     let checksum = checksum_of(request.input.checksum_algorithm.as_ref())?;
-    let precondition = conditions::of_write(headers(&request))?;
+    let precondition = conditions::of_write(headers(&request));
+    let precondition = precondition.map_err(|error| of_conditions(error, headers(&request)))?;
     let brought = customer_key::of_object(headers(&request))?;
     let wanted = conditions::wanted(&precondition, &name);
     let target = CopyTarget {
@@ -81,7 +83,7 @@ pub(crate) async fn copy_object(
     let mut result = CopyObjectResult {
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
-        last_modified: Some(timestamp(stored.modified_ms)),
+        last_modified: Some(in_seconds(stored.modified_ms)),
         ..Default::default()
     };
     set_checksum!(result, checksum);

@@ -327,8 +327,8 @@ pub(crate) async fn head_object(
     Ok(response)
 }
 
-/// The checksum of the whole goes with the whole only, that of a part with the part: clients
-/// compare it with what they get.
+/// The checksum of the whole goes with the whole only, also where a range covers it, that of a part
+/// with the part: clients compare it with what they get.
 fn told_checksum(
     info: &ObjectInfo,
     range: RangeRequest,
@@ -338,6 +338,7 @@ fn told_checksum(
     let told = match range {
         RangeRequest::All => info.head.details.checksum.as_ref(),
         RangeRequest::Part(_) => info.part_checksum.as_ref(),
+        _ if info.range == (0..info.head.size_bytes) => info.head.details.checksum.as_ref(),
         _ => None,
     };
     told.filter(|_| wanted)

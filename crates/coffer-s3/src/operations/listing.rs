@@ -11,7 +11,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 use crate::around_s3s::answer_xml::escape;
 use crate::checksums::algorithms::{kind, name};
 use crate::errors::details::of_argument;
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::http::percent;
 use crate::limits::LIST_MAX;
 use crate::operations::acl::owners::Owners;
@@ -30,7 +30,7 @@ pub(crate) enum Writing {
 impl Writing {
     pub(crate) fn asked(encoding: Option<&EncodingType>) -> S3Result<Self> {
         match encoding.map(EncodingType::as_str) {
-            None | Some("") => Ok(Self::Plain),
+            None => Ok(Self::Plain),
             Some(EncodingType::URL) => Ok(Self::Url),
             Some(other) => {
                 let error = s3_error!(
@@ -102,10 +102,7 @@ impl Listing {
     ) -> S3Result<ListPage> {
         let query = ListQuery {
             prefix: self.prefix.clone().unwrap_or_default(),
-            delimiter: self
-                .delimiter
-                .clone()
-                .filter(|delimiter| !delimiter.is_empty()),
+            delimiter: self.delimiter.clone(),
             start_after: self.start_after.clone().filter(|after| !after.is_empty()),
             limit: usize::try_from(self.rows).unwrap_or(0).max(1),
         };
@@ -130,7 +127,7 @@ impl Listing {
             checksum_type: checksum_kind.map(kind),
             e_tag: Some(ETag::Strong(listed.etag)),
             key: Some(self.writing.write(listed.name.expose().to_owned())),
-            last_modified: Some(timestamp(listed.modified_ms)),
+            last_modified: Some(in_seconds(listed.modified_ms)),
             owner: owners.map(|owners| owners.of(listed.owner)),
             size: i64::try_from(listed.size_bytes).ok(),
             storage_class: Some(ObjectStorageClass::from_static(
@@ -164,7 +161,7 @@ pub(crate) async fn list_objects_v2(
     };
     let listing = Listing {
         prefix: input.prefix,
-        delimiter: input.delimiter,
+        delimiter: { input.delimiter }.filter(|delimiter| !delimiter.is_empty()),
         start_after: after,
         rows: page_size(input.max_keys, "max-keys", LIST_MAX)?,
         writing: Writing::asked(input.encoding_type.as_ref())?,
@@ -207,7 +204,7 @@ pub(crate) async fn list_objects(
     let bucket = names::bucket(&input.bucket)?;
     let listing = Listing {
         prefix: input.prefix,
-        delimiter: input.delimiter,
+        delimiter: { input.delimiter }.filter(|delimiter| !delimiter.is_empty()),
         start_after: input.marker,
         rows: page_size(input.max_keys, "max-keys", LIST_MAX)?,
         writing: Writing::asked(input.encoding_type.as_ref())?,
@@ -256,6 +253,7 @@ mod tests {
         let asked = |text: &'static str| Writing::asked(Some(&EncodingType::from_static(text)));
         assert_eq!(asked("url").unwrap(), Writing::Url);
         assert!(asked("gzip").is_err());
+        assert!(asked("").is_err());
         assert_eq!(Writing::asked(None).unwrap(), Writing::Plain);
         assert_eq!(Writing::Url.write("a b".into()), "a%20b");
     }

@@ -16,6 +16,7 @@ use crate::checksums::algorithms::{by_name, kind, name as algorithm_name};
 use crate::checksums::elements::{PartSum, sums_of_parts};
 use crate::checksums::fields::set_checksum;
 use crate::checksums::headers::header_value;
+use crate::errors::of_conditions;
 use crate::http::conditions;
 use crate::http::percent;
 use crate::http::ranges;
@@ -171,7 +172,8 @@ pub(crate) async fn complete(
     let bucket = names::bucket(&input.bucket)?;
     let name = names::object(input.key.clone())?;
     let id = names::upload(&input.upload_id);
-    let precondition = conditions::of_write(&headers)?;
+    let precondition = conditions::of_write(&headers);
+    let precondition = precondition.map_err(|error| of_conditions(error, &headers))?;
     let named = input
         .multipart_upload
         .and_then(|list| list.parts)
@@ -238,11 +240,24 @@ fn whole(
 ) -> S3Result<Option<String>> {
     let default = (ChecksumAlgorithm::Crc64nvme, ChecksumKind::FullObject);
     let (algorithm, begun_kind) = announced.unwrap_or(default);
-    if asked_kind.is_some_and(|asked| asked.as_str() != kind(begun_kind).as_str()) {
-        return Err(s3_error!(
-            InvalidRequest,
-            "The upload was begun with another checksum type than x-amz-checksum-type names"
-        ));
+    let begun = kind(begun_kind);
+    match asked_kind.map(dto::ChecksumType::as_str) {
+        None => {}
+        Some(asked) if asked == begun.as_str() => {}
+        Some(dto::ChecksumType::COMPOSITE | dto::ChecksumType::FULL_OBJECT) => {
+            return Err(s3_error!(
+                InvalidRequest,
+                "The upload was created using the {} checksum mode. The complete request must use \
+                 the same checksum mode.",
+                begun.as_str()
+            ));
+        }
+        Some(_) => {
+            return Err(s3_error!(
+                InvalidRequest,
+                "Value for x-amz-checksum-type header is invalid."
+            ));
+        }
     }
     match header_value(headers)? {
         None => Ok(None),

@@ -174,7 +174,7 @@ fn object_parts(
     let is_truncated = parts.len() > page.rows;
     let parts = &parts[..parts.len().min(page.rows)];
     let number = |number: u32| i32::try_from(number).ok();
-    let last = parts.last().map_or(page.after, |part| part.number);
+    let last = parts.last().map_or(0, |part| part.number);
     Some(GetObjectAttributesParts {
         is_truncated: Some(is_truncated),
         max_parts: i32::try_from(page.rows).ok(),

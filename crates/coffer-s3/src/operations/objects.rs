@@ -1,15 +1,16 @@
-//! PUT and DELETE of objects, and their tags.
+//! PUT and DELETE of objects.
 
 pub(crate) mod rename;
 
+pub(crate) mod tagging;
+
+use coffer_vault::limits::DELETE_MANY_MAX;
 use coffer_vault::record::{OnlyIf, Precondition};
 use coffer_vault::version::{Absent, Which};
 use coffer_vault::{DeleteObject, Deleted, PutObject, Vault};
 use s3s::dto::{
-    Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectTaggingInput,
-    DeleteObjectTaggingOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, Error,
-    GetObjectTaggingInput, GetObjectTaggingOutput, ObjectIdentifier, PutObjectInput,
-    PutObjectOutput, PutObjectTaggingInput, PutObjectTaggingOutput, Timestamp,
+    Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput,
+    DeletedObject, ETag, Error, ObjectIdentifier, PutObjectInput, PutObjectOutput, Timestamp,
 };
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 use time::OffsetDateTime;
@@ -18,16 +19,17 @@ use crate::around_s3s::xml;
 use crate::checksums::algorithms::kind;
 use crate::checksums::expected::ExpectedDigests;
 use crate::checksums::fields::set_checksum;
-use crate::errors::{from_vault, no_version, not_implemented};
+use crate::errors::{self, no_version, of_conditions};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;
-use crate::limits::{DELETE_BODY_MAX_BYTES, DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
+use crate::limits::{DELETE_BODY_MAX_BYTES, DELETED_ROW_BYTES, ECHO_MAX_BYTES, OBJECT_TAGS_MAX};
 use crate::parameters::acl;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::lock;
 use crate::parameters::metadata;
 use crate::parameters::names;
+use crate::parameters::not_implemented;
 use crate::parameters::tags;
 use crate::request::answer_room::{no_room, written_bytes};
 use crate::request::caller::{Caller, headers};
@@ -42,7 +44,8 @@ pub(crate) async fn put_object(
     let caller = Caller::of(&request)?;
     let bucket = names::bucket(&request.input.bucket)?;
     let name = names::object(std::mem::take(&mut request.input.key))?;
-    let precondition = conditions::of_write(headers(&request))?;
+    let precondition = conditions::of_write(headers(&request));
+    let precondition = precondition.map_err(|error| of_conditions(error, headers(&request)))?;
     let tags = tags::from_header(request.input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
     let expected = ExpectedDigests::read(headers(&request))?;
     caller
@@ -104,9 +107,10 @@ pub(crate) async fn delete_object(
 ) -> S3Result<S3Response<DeleteObjectOutput>> {
     let caller = Caller::of(&request)?;
     let which = names::which(request.input.version_id.as_deref())?;
-    let precondition = conditions::of_write(headers(&request))?;
+    let precondition = conditions::of_write(headers(&request));
+    let precondition = precondition.map_err(|error| of_conditions(error, headers(&request)))?;
     if precondition == Precondition::Absent {
-        return Err(not_implemented("Deleting with If-None-Match"));
+        return Err(errors::not_implemented("Deleting with If-None-Match"));
     }
     let bypasses_governance = lock::bypasses_governance(headers(&request));
     check_size(headers(&request))?;
@@ -199,26 +203,18 @@ pub(crate) async fn delete_objects(
     request: S3Request<DeleteObjectsInput>,
 ) -> S3Result<S3Response<DeleteObjectsOutput>> {
     let caller = Caller::of(&request)?;
+    // It is each entry that has conditions.
+    not_implemented::check_conditions(headers(&request))?;
     caller.check_xml_body_has_digest(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
     let bypasses = lock::bypasses_governance(headers(&request));
     let Delete { objects, quiet } = request.input.delete;
-    if objects.is_empty() || objects.len() > coffer_vault::limits::DELETE_MANY_MAX {
-        return Err(s3_error!(
-            MalformedXML,
-            "A deletion names 1 to 1000 objects"
-        ));
-    }
-
-    if objects.iter().any(|one| one.size.is_some()) {
-        check_sizes(caller.context.xml())?;
-    }
+    check_entries(&objects, caller.context.xml())?;
 
     // Before anything is deleted: what was done is told.
-    let row = |one: &ObjectIdentifier| DELETED_ROW_BYTES + written_bytes(&one.key);
     let answer = caller.context.answer();
     answer
-        .set(objects.iter().map(row).sum())
+        .set(objects.iter().map(row_bytes).sum())
         .map_err(|_| no_room())?;
 
     let mut output = (Vec::new(), Vec::new());
@@ -227,23 +223,28 @@ pub(crate) async fn delete_objects(
         match to_delete(identifier, bypasses) {
             Ok(one) => doomed.push(one),
             Err(error) => {
+                let version = version_echoed(identifier).map(str::to_owned);
                 let key = identifier.key.clone();
-                output.1.push(failure(key, Which::Current, &error));
+                output.1.push(failure(key, version, &error));
             }
         }
     }
-    let named = |one: &DeleteObject| (one.name.clone(), one.which);
+    let named = |one: &DeleteObject| {
+        let wanted = conditions::wanted(&one.precondition, &one.name);
+        (one.name.clone(), one.which, wanted)
+    };
     let names: Vec<_> = doomed.iter().map(named).collect();
     let outcomes = vault
         .delete_objects(&caller.subject, &bucket, doomed)
         .await
         .map_err(|error| caller.refused(error))?;
-    for ((name, which), outcome) in names.into_iter().zip(outcomes) {
+    for ((name, which, wanted), outcome) in names.into_iter().zip(outcomes) {
         let key = name.expose().to_owned();
         let deleted = match outcome {
             Ok(deleted) => deleted,
             Err(error) => {
-                output.1.push(failure(key, which, &from_vault(error)));
+                let error = caller.write_refused(vault, &bucket, wanted, error).await;
+                output.1.push(failure(key, id_of(which), &error));
                 continue;
             }
         };
@@ -264,10 +265,46 @@ pub(crate) async fn delete_objects(
     }))
 }
 
-fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteObject> {
-    // SDKs send the element empty where there is none.
+/// Checks entries that were read from a document.
+fn check_entries(entries: &[ObjectIdentifier], document: &[u8]) -> S3Result {
+    if entries.is_empty() || entries.len() > DELETE_MANY_MAX {
+        return Err(s3_error!(
+            MalformedXML,
+            "A deletion names 1 to 1000 objects"
+        ));
+    }
+    if entries.iter().any(|one| one.size.is_some()) {
+        check_sizes(document)?;
+    }
+    Ok(())
+}
+
+/// At most so much is told of what an entry names.
+fn row_bytes(identifier: &ObjectIdentifier) -> usize {
+    let version = version_echoed(identifier).map_or(0, written_bytes);
+    DELETED_ROW_BYTES + written_bytes(&identifier.key) + version
+}
+
+/// The version that an entry names. SDKs send the element empty where there is none.
+fn version_sent(identifier: &ObjectIdentifier) -> Option<&str> {
     let version = identifier.version_id.as_deref();
-    let which = names::which(version.filter(|version| !version.is_empty()));
+    version.filter(|version| !version.is_empty())
+}
+
+/// The same, unless it is long.
+fn version_echoed(identifier: &ObjectIdentifier) -> Option<&str> {
+    version_sent(identifier).filter(|version| version.len() <= ECHO_MAX_BYTES)
+}
+
+fn id_of(which: Which) -> Option<String> {
+    match which {
+        Which::Version(version) => Some(version.to_string()),
+        Which::Current => None,
+    }
+}
+
+fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteObject> {
+    let which = names::which(version_sent(identifier));
     let which = which.map_err(|_| no_version(Absent::Version))?;
     let precondition = match &identifier.e_tag {
         None => Precondition::None,
@@ -283,89 +320,11 @@ fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteOb
     })
 }
 
-fn failure(key: String, which: Which, error: &S3Error) -> Error {
-    let version_id = match which {
-        Which::Version(version) => Some(version.to_string()),
-        Which::Current => None,
-    };
+fn failure(key: String, version_id: Option<String>, error: &S3Error) -> Error {
     Error {
         code: Some(error.code().as_str().to_owned()),
         key: Some(key),
         message: error.message().map(str::to_owned),
         version_id,
     }
-}
-
-/// `GetObjectTagging`.
-pub(crate) async fn object_tags(
-    vault: &Vault,
-    request: S3Request<GetObjectTaggingInput>,
-) -> S3Result<S3Response<GetObjectTaggingOutput>> {
-    let caller = Caller::of(&request)?;
-    let GetObjectTaggingInput {
-        bucket,
-        key,
-        version_id,
-        ..
-    } = request.input;
-    let which = names::which(version_id.as_deref())?;
-    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    let (tags, version) = vault
-        .object_tags(&caller.subject, &bucket, &name, which)
-        .await
-        .map_err(|error| caller.refused(error))?;
-    let output = GetObjectTaggingOutput {
-        tag_set: tags::to_set(tags),
-        version_id: version.map(|version| version.to_string()),
-    };
-    Ok(S3Response::new(output))
-}
-
-/// `PutObjectTagging`.
-pub(crate) async fn put_object_tags(
-    vault: &Vault,
-    request: S3Request<PutObjectTaggingInput>,
-) -> S3Result<S3Response<PutObjectTaggingOutput>> {
-    let caller = Caller::of(&request)?;
-    caller.check_xml_body(headers(&request))?;
-    let PutObjectTaggingInput {
-        bucket,
-        key,
-        tagging,
-        version_id,
-        ..
-    } = request.input;
-    let which = names::which(version_id.as_deref())?;
-    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    let tags = tags::from_set(tagging.tag_set, OBJECT_TAGS_MAX)?;
-    let version = vault
-        .set_object_tags(&caller.subject, &bucket, (&name, which), tags)
-        .await
-        .map_err(|error| caller.refused(error))?;
-    Ok(S3Response::new(PutObjectTaggingOutput {
-        version_id: version.map(|version| version.to_string()),
-    }))
-}
-
-/// `DeleteObjectTagging`.
-pub(crate) async fn delete_object_tags(
-    vault: &Vault,
-    request: S3Request<DeleteObjectTaggingInput>,
-) -> S3Result<S3Response<DeleteObjectTaggingOutput>> {
-    let caller = Caller::of(&request)?;
-    let DeleteObjectTaggingInput {
-        bucket,
-        key,
-        version_id,
-        ..
-    } = request.input;
-    let which = names::which(version_id.as_deref())?;
-    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    let version = vault
-        .set_object_tags(&caller.subject, &bucket, (&name, which), Vec::new())
-        .await
-        .map_err(|error| caller.refused(error))?;
-    Ok(S3Response::new(DeleteObjectTaggingOutput {
-        version_id: version.map(|version| version.to_string()),
-    }))
 }

@@ -1,7 +1,7 @@
 //! How much of a page an answer has room for. S3 allows pages that are shorter than asked for.
 
-use coffer_vault::VersionsPage;
 use coffer_vault::record::{ListPage, UploadsPage};
+use coffer_vault::{UploadId, VersionsPage};
 
 use crate::limits::{PAGE_MAX_BYTES, PAGE_ROW_BYTES, SHORT_PAGE_BYTES};
 use crate::request::answer_room::written_bytes;
@@ -90,10 +90,15 @@ pub(crate) fn cut_uploads(page: &mut UploadsPage, answer: &Reservation) {
     }
     page.uploads.truncate(length.rows);
     page.prefixes.truncate(length.prefixes);
+    page.next = last_upload(page);
+}
+
+/// Where the rows of a page end, which is where the next begins.
+pub(crate) fn last_upload(page: &UploadsPage) -> Option<(String, Option<UploadId>)> {
     let upload = page.uploads.last();
     let upload = upload.map(|upload| (upload.name.expose().to_owned(), Some(upload.id)));
     let prefix = page.prefixes.last().map(|prefix| (prefix.clone(), None));
-    page.next = upload.max(prefix);
+    upload.max(prefix)
 }
 
 /// Cuts a page of versions to what there is room for.

@@ -10,8 +10,9 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::checksums::expected::ExpectedDigests;
 use crate::checksums::fields::set_checksum;
+use crate::errors::details::of_argument;
 use crate::errors::from_vault;
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::http::ranges;
 use crate::parameters::copy_source;
 use crate::parameters::customer_key;
@@ -20,6 +21,8 @@ use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
 use crate::transfers::answers::{TRANSFER, just_stored, ticket_of};
+
+const COPY_RANGE: &str = "x-amz-copy-source-range";
 
 /// `UploadPart`.
 pub(crate) async fn upload_part(
@@ -40,7 +43,7 @@ pub(crate) async fn upload_part(
         ..
     } = request.input;
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    let number = ranges::part_number(part_number)?;
+    let number = number_of(part_number)?;
     let id = names::upload(&upload_id);
 
     let told = expected.told();
@@ -100,14 +103,16 @@ pub(crate) async fn upload_part_copy(
     let brought = customer_key::of_object(headers(&request))?;
     let input = request.input;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let number = ranges::part_number(input.part_number)?;
+    let number = number_of(input.part_number)?;
     let id = names::upload(&input.upload_id);
-    let range = ranges::copy_source(input.copy_source_range.as_deref())?;
+    let sent = input.copy_source_range.as_deref().unwrap_or_default();
+    let range = ranges::copy_source(input.copy_source_range.as_deref());
+    let range = range.map_err(|error| of_argument(error, COPY_RANGE, sent))?;
     if let RangeRequest::FromTo {
         last: Some(last), ..
     } = range
     {
-        check_within(vault, &caller, &source, range, last).await?;
+        check_within(vault, &caller, &source, range, (last, sent)).await?;
     }
     let copy = CopyPart {
         name,
@@ -130,7 +135,7 @@ pub(crate) async fn upload_part_copy(
     } = stored;
     let mut result = CopyPartResult {
         e_tag: Some(ETag::Strong(etag)),
-        last_modified: Some(timestamp(modified_ms)),
+        last_modified: Some(in_seconds(modified_ms)),
         ..Default::default()
     };
     set_checksum!(result, checksum.as_ref());
@@ -144,6 +149,11 @@ pub(crate) async fn upload_part_copy(
     Ok(S3Response::new(output))
 }
 
+fn number_of(part: i32) -> S3Result<u32> {
+    let number = ranges::part_number(part);
+    number.map_err(|error| of_argument(error, "partNumber", &part.to_string()))
+}
+
 /// A read takes what there is of a range; a copy wants all of it, for a shorter part would go
 /// unnoticed.
 async fn check_within(
@@ -151,7 +161,7 @@ async fn check_within(
     caller: &Caller,
     source: &coffer_vault::CopySource,
     range: RangeRequest,
-    last: u64,
+    (last, sent): (u64, &str),
 ) -> S3Result {
     let options = ReadOptions {
         range,
@@ -164,9 +174,17 @@ async fn check_within(
         .await;
     match head {
         Ok(info) if info.range.end == last.saturating_add(1) => Ok(()),
-        Ok(_) | Err(VaultError::InvalidRange { .. }) => Err(s3_error!(
-            InvalidArgument,
-            "Range specified is not valid for source object: it reaches beyond its end"
+        Ok(info) => {
+            let error = s3_error!(
+                InvalidArgument,
+                "Range specified is not valid for source object of size: {}",
+                info.head.size_bytes
+            );
+            Err(of_argument(error, COPY_RANGE, sent))
+        }
+        Err(VaultError::InvalidRange { .. }) => Err(s3_error!(
+            InvalidRequest,
+            "The specified copy range is invalid for the source object size"
         )),
         Err(error) => Err(from_vault(copy_source::refused(error))),
     }

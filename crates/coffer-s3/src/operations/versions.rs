@@ -4,8 +4,8 @@ pub(crate) mod object_lock;
 
 pub(crate) mod listing;
 
-use coffer_vault::Vault;
 use coffer_vault::version::Versioning;
+use coffer_vault::{AdministrationError, Vault, VaultError};
 use s3s::dto::{
     BucketVersioningStatus, GetBucketVersioningInput, GetBucketVersioningOutput,
     PutBucketVersioningInput, PutBucketVersioningOutput,
@@ -53,7 +53,14 @@ pub(crate) async fn put_bucket_versioning(
     let state = match asked.status.as_ref().map(BucketVersioningStatus::as_str) {
         Some(BucketVersioningStatus::ENABLED) => Versioning::Enabled,
         Some(BucketVersioningStatus::SUSPENDED) => Versioning::Suspended,
-        _ => {
+        Some(_) => {
+            return Err(s3_error!(
+                MalformedXML,
+                "The XML you provided was not well-formed or did not validate against our \
+                 published schema: Status is Enabled or Suspended"
+            ));
+        }
+        None => {
             return Err(s3_error!(
                 IllegalVersioningConfigurationException,
                 "The Versioning element must be specified: Enabled or Suspended"
@@ -61,6 +68,13 @@ pub(crate) async fn put_bucket_versioning(
         }
     };
     let set = vault.set_versioning(&caller.subject, &bucket, state);
-    set.await.map_err(|error| caller.refused(error))?;
+    set.await.map_err(|error| match error {
+        VaultError::Administration(AdministrationError::LockNeedsVersions) => s3_error!(
+            InvalidBucketState,
+            "An Object Lock configuration is present on this bucket, so the versioning state \
+             cannot be changed."
+        ),
+        other => caller.refused(other),
+    })?;
     Ok(S3Response::new(PutBucketVersioningOutput::default()))
 }

@@ -7,8 +7,9 @@ use http::{HeaderMap, StatusCode};
 use s3s::dto::{AccessControlPolicy, Type};
 use s3s::{S3Error, S3Result, s3_error};
 
+use crate::errors::details::of_argument;
 use crate::errors::{custom, from_vault};
-use crate::http::has_any;
+use crate::http::{has_any, text_of};
 
 const ACL: &str = "x-amz-acl";
 
@@ -67,7 +68,10 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedAcl> {
         Some(value) if value.is_empty() => None,
         Some(value) => {
             let known = value.to_str().ok().and_then(CannedAcl::from_name);
-            Some(known.ok_or_else(|| s3_error!(InvalidArgument, "{ACL} names no canned ACL"))?)
+            Some(known.ok_or_else(|| {
+                let error = s3_error!(InvalidArgument, "{ACL} names no canned ACL");
+                of_argument(error, ACL, &text_of(value.as_bytes()))
+            })?)
         }
     };
     let mut grants = Vec::new();
@@ -160,7 +164,10 @@ fn add(grants: &mut Vec<AskedGrant>, grant: AskedGrant) -> S3Result {
 
 fn group(uri: &str) -> S3Result<AskedGrantee> {
     let group = Group::from_uri(uri);
-    let group = group.ok_or_else(|| s3_error!(InvalidArgument, "Invalid group uri"))?;
+    let group = group.ok_or_else(|| {
+        let error = s3_error!(InvalidArgument, "Invalid group uri");
+        of_argument(error, "uri", uri)
+    })?;
     Ok(AskedGrantee::Group(group))
 }
 

@@ -6,6 +6,7 @@ use coffer_vault::{BucketName, CopySource, VaultError};
 use http::HeaderMap;
 use s3s::{S3Result, s3_error};
 
+use crate::errors::details::of_argument;
 use crate::errors::not_implemented;
 use crate::http::{conditions, percent};
 use crate::parameters::customer_key;
@@ -36,6 +37,10 @@ pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName, Which)> 
             "Copy Source must mention the source bucket and key: sourcebucket/sourcekey"
         )
     };
+    if !percent::is_encoded(header) {
+        let error = s3_error!(InvalidArgument, "Invalid copy source encoding");
+        return Err(of_argument(error, "x-amz-copy-source", header));
+    }
     let (path, version) = header
         .split_once("?versionId=")
         .map_or((header, None), |(path, version)| (path, Some(version)));
@@ -148,7 +153,15 @@ mod tests {
         for short in ["b/k", "xn--b/k"] {
             assert!(parsed(short).is_some(), "{short}");
         }
-        for bad in ["", "buc", "/buc/", "B/k", "buc/k?versionId=7", "buc/%ff"] {
+        for bad in [
+            "",
+            "buc",
+            "/buc/",
+            "B/k",
+            "buc/k?versionId=7",
+            "buc/%ff",
+            "buc/%ZZ",
+        ] {
             assert_eq!(parsed(bad), None, "{bad}");
         }
     }

@@ -9,9 +9,10 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::dto::{Metadata, Timestamp, TimestampFormat};
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::custom;
+use crate::errors::details::carried;
 use crate::http::{encoded_words, text_of};
 use crate::limits::{REDIRECT_MAX_BYTES, USER_METADATA_MAX_BYTES};
 
@@ -36,12 +37,9 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
         expires: text(headers, EXPIRES),
     };
     let length = |(name, value): (&String, &String)| name.len() + value.len();
-    if user_metadata.iter().map(length).sum::<usize>() > USER_METADATA_MAX_BYTES {
-        return Err(s3_error!(
-            MetadataTooLarge,
-            "Your metadata headers exceed the maximum allowed metadata size of \
-             {USER_METADATA_MAX_BYTES} bytes"
-        ));
+    let size_bytes = user_metadata.iter().map(length).sum::<usize>();
+    if size_bytes > USER_METADATA_MAX_BYTES {
+        return Err(too_large(size_bytes));
     }
     Ok(Details {
         headers,
@@ -49,6 +47,18 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
         redirect,
         ..Details::default()
     })
+}
+
+fn too_large(size_bytes: usize) -> S3Error {
+    let error = s3_error!(
+        MetadataTooLarge,
+        "Your metadata headers exceed the maximum allowed metadata size"
+    );
+    let told = [
+        ("Size", size_bytes.to_string()),
+        ("MaxSizeAllowed", USER_METADATA_MAX_BYTES.to_string()),
+    ];
+    carried(error, &told)
 }
 
 /// Where a website that serves the object would send its visitors on to (S3).

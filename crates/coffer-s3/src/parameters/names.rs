@@ -63,6 +63,10 @@ pub(crate) fn which(id: Option<&str>) -> S3Result<Which> {
     let Some(id) = id else {
         return Ok(Which::Current);
     };
+    if id.is_empty() {
+        let error = s3_error!(InvalidArgument, "Version id cannot be the empty string");
+        return Err(of_argument(error, "versionId", id));
+    }
     let version = id.parse::<VersionId>();
     version
         .map(Which::Version)
@@ -110,6 +114,11 @@ mod tests {
     #[test]
     fn ids_of_versions_are_null_or_digits() {
         assert_eq!(which(None).unwrap(), Which::Current);
+        let none = which(Some("")).unwrap_err();
+        assert_eq!(
+            none.message(),
+            Some("Version id cannot be the empty string")
+        );
         let null = Which::Version(VersionId::Null);
         assert_eq!(which(Some("null")).unwrap(), null);
         for bad in ["", "1", "NULL", "../../../etc/passwd"] {

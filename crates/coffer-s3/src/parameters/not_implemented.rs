@@ -2,10 +2,14 @@
 //! document. An operation of its own that is missing answers NotImplemented by itself; these would
 //! pass in silence.
 
+use http::header::{
+    CONTENT_RANGE, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE,
+};
 use http::{HeaderMap, HeaderName};
 use s3s::{S3Result, s3_error};
 
-use crate::errors::{custom, not_implemented};
+use crate::errors::details::carried;
+use crate::errors::{custom, not_implemented, of_conditions};
 use crate::http::percent::form_pairs;
 
 const EVENT_HOLD: &str = "A hold until an event";
@@ -32,6 +36,17 @@ const HEADERS: [(&str, &str); 10] = [
 
 /// Those of them that a deletion has.
 const OF_DELETIONS: [&str; 2] = ["x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
+
+/// Operations that are none of a copy, which a client may mean that names a source.
+const NO_COPIES: [&str; 4] = ["DeleteObject", "DeleteObjects", "GetObject", "HeadObject"];
+
+/// Conditions on what is there, which most writes have.
+const CONDITIONS: [HeaderName; 4] = [
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_UNMODIFIED_SINCE,
+];
 
 /// Names in a query that select something else than the object or bucket itself. s3s takes those
 /// it does not know, or not with this method, for nothing: `DELETE /bucket?acl` would delete the
@@ -117,6 +132,21 @@ const FALLBACKS: [(&str, &[&str]); 10] = [
 
 /// Refuses headers that ask for what is missing.
 pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
+    // A part of an object in place of the whole would end the rest (RFC 9110, section 14.5).
+    if operation == "PutObject" && headers.contains_key(CONTENT_RANGE) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "An object is written whole: Content-Range has no place in this request"
+        ));
+    }
+    if NO_COPIES.contains(&operation) && headers.contains_key("x-amz-copy-source") {
+        let error = s3_error!(
+            InvalidArgument,
+            "You can only specify a copy source header for copy requests."
+        );
+        let told = [("ArgumentName", "x-amz-copy-source".to_owned())];
+        return Err(carried(error, &told));
+    }
     for (name, value) in headers {
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else {
             continue;
@@ -134,6 +164,15 @@ pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
             continue;
         }
         check_header(name, value.to_str().unwrap_or(""))?;
+    }
+    Ok(())
+}
+
+/// Refuses the conditions of a write that keeps none. The headers are those that the client sent.
+pub(crate) fn check_conditions(headers: &HeaderMap) -> S3Result {
+    let mut names = CONDITIONS.into_iter();
+    if names.any(|name| headers.contains_key(name)) {
+        return Err(of_conditions(not_implemented("This condition"), headers));
     }
     Ok(())
 }
@@ -189,6 +228,7 @@ pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
         if is_parameter {
             continue;
         }
+        check_place(operation, name)?;
         if matches!(name.as_str(), "uploadId" | "partNumber" | "versionId") {
             return Err(s3_error!(
                 InvalidArgument,
@@ -209,6 +249,25 @@ fn is_header(name: &str) -> bool {
     start.is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"))
 }
 
+/// Refuses what stands at another place, as S3 does.
+fn check_place(operation: &str, name: &str) -> S3Result {
+    match (operation, name) {
+        ("GetObject", "uploads") => Err(s3_error!(
+            InvalidRequest,
+            "Key is not expected for the GET method ?uploads subresource"
+        )),
+        ("GetObject", "versions") => Err(s3_error!(
+            InvalidRequest,
+            "There is no such thing as the ?versions sub-resource for a key"
+        )),
+        ("PutObject", "uploadId") => Err(s3_error!(
+            MethodNotAllowed,
+            "The specified method is not allowed against this resource."
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn custom_query() -> s3s::S3Error {
     custom(
         "NotImplemented",
@@ -218,108 +277,4 @@ fn custom_query() -> s3s::S3Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use http::HeaderValue;
-
-    use super::*;
-
-    fn headers(name: &'static str, value: &'static str) -> Option<String> {
-        let mut headers = HeaderMap::new();
-        headers.insert(name, HeaderValue::from_static(value));
-        check_headers("PutObject", &headers)
-            .err()
-            .map(|error| error.code().as_str().to_owned())
-    }
-
-    #[test]
-    fn headers_that_ask_for_more_are_refused() {
-        for (name, _) in HEADERS {
-            assert_eq!(
-                headers(name, "1").as_deref(),
-                Some("NotImplemented"),
-                "{name}"
-            );
-        }
-        assert_eq!(
-            headers("x-amz-storage-class", "GLACIER").as_deref(),
-            Some("InvalidStorageClass")
-        );
-        assert_eq!(headers("x-amz-storage-class", "STANDARD"), None);
-        assert_eq!(
-            headers("x-amz-bucket-namespace", "account-regional").as_deref(),
-            Some("NotImplemented")
-        );
-        assert_eq!(headers("x-amz-bucket-namespace", "global"), None);
-        assert_eq!(
-            headers("x-amz-security-token", "t").as_deref(),
-            Some("InvalidToken")
-        );
-        for name in OF_DELETIONS {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, HeaderValue::from_static("1"));
-            assert!(check_headers("DeleteObject", &headers).is_ok(), "{name}");
-            assert!(check_headers("DeleteObjects", &headers).is_err(), "{name}");
-        }
-        assert_eq!(headers("x-amz-meta-grant-read", "1"), None);
-        assert_eq!(headers("x-amz-request-payer", "requester"), None);
-    }
-
-    #[test]
-    fn holds_until_an_event_are_refused_in_documents() {
-        for (operation, document) in [
-            (
-                "PutObjectRetention",
-                "<Retention><EventHold>ON</EventHold></Retention>",
-            ),
-            (
-                "PutObjectRetention",
-                "<Retention><EventHoldDuration a=\"b\"></EventHoldDuration></Retention>",
-            ),
-            (
-                "PutObjectLockConfiguration",
-                "<DefaultRetention><DefaultEventHold></DefaultEventHold></DefaultRetention>",
-            ),
-        ] {
-            let error = check_document(operation, document.as_bytes()).unwrap_err();
-            assert_eq!(error.code().as_str(), "NotImplemented", "{document}");
-            assert!(check_document("PutObjectTagging", document.as_bytes()).is_ok());
-        }
-        let none = b"<Retention><Mode>&lt;EventHold></Mode></Retention>";
-        assert!(check_document("PutObjectRetention", none).is_ok());
-    }
-
-    #[test]
-    fn subresources_are_not_taken_for_the_thing_itself() {
-        for (operation, query) in [
-            ("DeleteBucket", "acl"),
-            ("DeleteBucket", "location="),
-            ("DeleteBucket", "metadataAnnotationTable=1"),
-            ("DeleteObject", "annotation=1"),
-            ("DeleteBucket", "versioning=x"),
-            ("DeleteObject", "acl"),
-            ("DeleteObject", "never-heard-of"),
-            ("PutObject", "uploadId=1"),
-            ("PutObject", "renameObject"),
-            ("CreateBucket", "%61cl"),
-            ("ListObjects", "abac"),
-        ] {
-            assert!(
-                check_query(operation, query).is_err(),
-                "{operation} {query}"
-            );
-        }
-        for (operation, query) in [
-            ("ListObjects", "prefix=&delimiter=&max-keys=3"),
-            (
-                "GetObject",
-                "response-content-type=&versionId=null&x-id=GetObject",
-            ),
-            ("PutObject", "X-Amz-Signature=&custom=value"),
-            ("PutObject", "x-amz-meta-a=&x-amz-tagging"),
-            ("PutBucketAcl", "acl"),
-            ("DeleteBucket", ""),
-        ] {
-            assert!(check_query(operation, query).is_ok(), "{operation} {query}");
-        }
-    }
-}
+mod tests;

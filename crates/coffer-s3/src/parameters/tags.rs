@@ -5,24 +5,49 @@ use std::collections::HashSet;
 use coffer_vault::record::Tags;
 use s3s::dto::Tag;
 use s3s::xml::Deserializer;
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 
+use crate::errors::details::{carried, of_argument};
 use crate::http::percent::form_pairs;
-use crate::limits::{BUCKET_TAGS_MAX, TAG_KEY_MAX_CHARS, TAG_VALUE_MAX_CHARS};
+use crate::limits::{BUCKET_TAGS_MAX, ECHO_MAX_BYTES, TAG_KEY_MAX_CHARS, TAG_VALUE_MAX_CHARS};
+
+const HEADER: &str = "x-amz-tagging";
 
 /// Reads an `x-amz-tagging` header: `key=value&key=value`, percent-encoded.
 pub(crate) fn from_header(header: Option<&str>, tags_max: usize) -> S3Result<Tags> {
     let Some(header) = header else {
         return Ok(Tags::new());
     };
-    let tags = form_pairs(header).ok_or_else(|| {
-        s3_error!(
+    let tags = form_of(header).ok_or_else(|| {
+        let error = s3_error!(
             InvalidArgument,
-            "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query \
-             parameters without tag name duplicates."
-        )
+            "The header '{HEADER}' shall be encoded as UTF-8 then URLEncoded URL query parameters \
+             without tag name duplicates."
+        );
+        of_argument(error, HEADER, header)
     })?;
     checked(tags, tags_max)
+}
+
+/// The pairs of a header that is such a form: with whole escapes, with names, and each name once. A
+/// comma as it is stands between headers, not in a tag.
+fn form_of(header: &str) -> Option<Tags> {
+    let is_escape = |after: &str| {
+        let digits = after.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if header.contains(',') || !header.split('%').skip(1).all(is_escape) {
+        return None;
+    }
+    let tags = form_pairs(header)?;
+    let has_names = tags.iter().all(|(key, _)| !key.is_empty());
+    let names_count = tags
+        .iter()
+        .map(|(key, _)| key)
+        .collect::<HashSet<_>>()
+        .len();
+    let is_form = has_names && names_count == tags.len();
+    is_form.then_some(tags)
 }
 
 /// Reads a tag set of an XML body.
@@ -30,9 +55,13 @@ pub(crate) fn from_set(set: Vec<Tag>, tags_max: usize) -> S3Result<Tags> {
     let pair = |tag: Tag| match tag {
         Tag {
             key: Some(key),
-            value,
-        } => Ok((key, value.unwrap_or_default())),
-        Tag { key: None, .. } => Err(s3_error!(MalformedXML, "A tag needs a key")),
+            value: Some(value),
+        } => Ok((key, value)),
+        Tag { .. } => Err(s3_error!(
+            MalformedXML,
+            "The XML you provided was not well-formed or did not validate against our published \
+             schema: a Tag has a Key and a Value"
+        )),
     };
     checked(
         set.into_iter().map(pair).collect::<S3Result<_>>()?,
@@ -84,40 +113,42 @@ fn checked(tags: Tags, tags_max: usize) -> S3Result<Tags> {
     }
     let mut keys = HashSet::new();
     for (key, value) in &tags {
-        if key.is_empty() || key.chars().count() > TAG_KEY_MAX_CHARS {
-            return Err(s3_error!(
-                InvalidTag,
-                "A tag's key has 1 to {TAG_KEY_MAX_CHARS} characters"
-            ));
-        }
-        if value.chars().count() > TAG_VALUE_MAX_CHARS {
-            return Err(s3_error!(
-                InvalidTag,
-                "A tag's value has at most {TAG_VALUE_MAX_CHARS} characters"
-            ));
+        if !keys.insert(key) {
+            let what = "Cannot provide multiple Tags with the same key";
+            return Err(refused(what, key, None));
         }
         if key.starts_with("aws:") {
-            return Err(s3_error!(
-                InvalidTag,
-                "Keys of tags may not begin with aws:"
+            let what = match tags_max {
+                BUCKET_TAGS_MAX => "System tags cannot be added/updated by requester",
+                _ => "Your TagKey cannot be prefixed with aws:",
+            };
+            return Err(refused(what, key, None));
+        }
+        if key.is_empty() || !is_within(key, TAG_KEY_MAX_CHARS) {
+            return Err(refused(
+                "The TagKey you have provided is invalid",
+                key,
+                None,
             ));
         }
-        for (what, text) in [("TagKey", key), ("TagValue", value)] {
-            if !text.chars().all(is_of_tags) {
-                return Err(s3_error!(
-                    InvalidTag,
-                    "The {what} you have provided is invalid"
-                ));
-            }
-        }
-        if !keys.insert(key) {
-            return Err(s3_error!(
-                InvalidTag,
-                "Cannot provide multiple Tags with the same key"
-            ));
+        if !is_within(value, TAG_VALUE_MAX_CHARS) {
+            let what = "The TagValue you have provided is invalid";
+            return Err(refused(what, key, Some(value.as_str())));
         }
     }
     Ok(tags)
+}
+
+/// The refusal of a tag with what was sent of it, unless that is long.
+fn refused(what: &'static str, key: &str, value: Option<&str>) -> S3Error {
+    let mut told = vec![("TagKey", key.to_owned())];
+    told.extend(value.map(|value| ("TagValue", value.to_owned())));
+    told.retain(|(_, sent)| sent.len() <= ECHO_MAX_BYTES);
+    carried(s3_error!(InvalidTag, "{what}"), &told)
+}
+
+fn is_within(text: &str, max_chars: usize) -> bool {
+    text.chars().count() <= max_chars && text.chars().all(is_of_tags)
 }
 
 /// What tags may hold: letters, digits and spaces of any writing, and eight signs (S3,
@@ -131,6 +162,7 @@ fn is_of_tags(sign: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::errors::details::taken;
     use crate::limits::OBJECT_TAGS_MAX;
 
     fn read(header: &str) -> Option<Tags> {
@@ -143,6 +175,58 @@ mod tests {
         assert_eq!(read("a%20b=1%2B%C3%A4&c"), Some(expected));
         assert!(read("a=b%C2%A0c%E3%80%80d%E2%80%A8e").is_some());
         assert_eq!(read(""), Some(vec![]));
+    }
+
+    #[test]
+    fn a_header_that_is_no_form_is_told() {
+        for bad in ["k=v&k=w", "k=v,l=w", "=", "=v", "key%", "k=%zz", "a=%ff"] {
+            let error = from_header(Some(bad), OBJECT_TAGS_MAX).unwrap_err();
+            assert_eq!(error.code().as_str(), "InvalidArgument", "{bad}");
+            let told = taken(&mut error.headers().unwrap().clone()).unwrap();
+            let name = "<ArgumentName>x-amz-tagging</ArgumentName>";
+            assert!(told.starts_with(name), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_tag_that_is_refused_is_told_in_the_words_of_s3() {
+        let told = |key: &str, value: Option<&str>, max| {
+            let tag = Tag {
+                key: Some(key.to_owned()),
+                value: value.map(str::to_owned),
+            };
+            let error = from_set(vec![tag], max).unwrap_err();
+            let details = { error.headers().cloned() }.and_then(|mut all| taken(&mut all));
+            let code = error.code().as_str().to_owned();
+            (code, error.message().unwrap().to_owned(), details)
+        };
+        let invalid = |message: &str, details: &str| {
+            let details = Some(details.to_owned());
+            ("InvalidTag".to_owned(), message.to_owned(), details)
+        };
+        let key = "<TagKey>aws:a</TagKey>";
+        assert_eq!(
+            told("aws:a", Some("v"), OBJECT_TAGS_MAX),
+            invalid("Your TagKey cannot be prefixed with aws:", key)
+        );
+        assert_eq!(
+            told("aws:a", Some("v"), BUCKET_TAGS_MAX),
+            invalid("System tags cannot be added/updated by requester", key)
+        );
+        assert_eq!(
+            told("k", Some("!"), OBJECT_TAGS_MAX),
+            invalid(
+                "The TagValue you have provided is invalid",
+                "<TagKey>k</TagKey><TagValue>!</TagValue>"
+            )
+        );
+        let long = "k".repeat(ECHO_MAX_BYTES + 1);
+        assert_eq!(
+            told(&long, Some("v"), OBJECT_TAGS_MAX),
+            invalid("The TagKey you have provided is invalid", "")
+        );
+        let (code, ..) = told("k", None, OBJECT_TAGS_MAX);
+        assert_eq!(code, "MalformedXML", "a tag has a value, be it empty");
     }
 
     #[test]

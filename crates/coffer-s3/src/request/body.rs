@@ -131,11 +131,14 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
         match std::mem::replace(&mut self.check, BodyCheck::None) {
             BodyCheck::None => Ok(()),
             BodyCheck::Sha256 { expected, hash } => {
-                if hash.finish().as_ref() == expected {
-                    Ok(())
-                } else {
-                    Err(BodyFault::Sha256)
+                let computed = hash.finish();
+                if computed.as_ref() == expected {
+                    return Ok(());
                 }
+                if let Ok(computed) = computed.as_ref().try_into() {
+                    self.context.set_other_sha256(expected, computed);
+                }
+                Err(BodyFault::Sha256)
             }
             BodyCheck::Chunks {
                 mut reader,

@@ -90,6 +90,8 @@ pub(crate) struct RequestContext {
     signed: OnceLock<Signed>,
     client: OnceLock<Client>,
     echo: OnceLock<Echo>,
+    /// The SHA-256 that was announced for the body, and that of what came.
+    other_sha256: OnceLock<Box<[[u8; 32]; 2]>>,
 }
 
 /// Who is at the other end of the connection.
@@ -118,6 +120,7 @@ impl RequestContext {
             signed: OnceLock::new(),
             client: OnceLock::new(),
             echo: OnceLock::new(),
+            other_sha256: OnceLock::new(),
         }
     }
 
@@ -220,6 +223,16 @@ impl RequestContext {
 
     pub(crate) fn fault(&self) -> Option<BodyFault> {
         self.fault.get().copied()
+    }
+
+    /// Notes that the body has another SHA-256 than was announced for it.
+    pub(crate) fn set_other_sha256(&self, announced: [u8; 32], computed: [u8; 32]) {
+        let _ = self.other_sha256.set(Box::new([announced, computed]));
+    }
+
+    /// The one that was announced, and the one that it has.
+    pub(crate) fn other_sha256(&self) -> Option<&[[u8; 32]; 2]> {
+        self.other_sha256.get().map(|hashes| &**hashes)
     }
 
     /// Notes that the client still waits to send its body: the answer ends the connection.

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use coffer_vault::limits::OBJECT_NAME_MAX_BYTES;
 use http::header::{CONTENT_RANGE, HOST, RANGE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Uri};
@@ -167,6 +168,10 @@ impl Echo {
                 told("PartNumberRequested", self.parameter("partNumber")),
                 None,
             ],
+            "KeyTooLongError" if !self.has_source && object.len() > OBJECT_NAME_MAX_BYTES => [
+                Some(("Size", object.len().to_string())),
+                Some(("MaxSizeAllowed", OBJECT_NAME_MAX_BYTES.to_string())),
+            ],
             "PreconditionFailed" => [told("Condition", self.condition().map(str::to_owned)), None],
             code if OF_BUCKETS.contains(&code) && !self.has_source && !bucket.is_empty() => {
                 [Some(("BucketName", bucket)), None]
@@ -258,7 +263,7 @@ mod tests {
             assert_eq!(told, [("Resource", resource.to_owned())], "{uri}");
         }
         let long = format!("/b/{}", "k".repeat(ECHO_MAX_BYTES));
-        assert!(told("GET", &long, &[], "KeyTooLongError").is_empty());
+        assert!(told("GET", &long, &[], "AccessDenied").is_empty());
     }
 
     #[test]
@@ -267,6 +272,7 @@ mod tests {
         for (uri, code, expected) in [
             ("/b/k", "NoSuchKey", "Key=k"),
             (version, "NoSuchVersion", "Key=k VersionId=v"),
+            ("/b/k", "KeyTooLongError", ""),
             ("/b/k?uploadId=u", "NoSuchUpload", "UploadId=u"),
             (
                 "/b/k?partNumber=9",
@@ -282,6 +288,11 @@ mod tests {
         ] {
             assert_eq!(by_code("PUT", uri, &[], code), expected, "{uri} {code}");
         }
+        let long = format!("/b/{}", "k".repeat(1025));
+        assert_eq!(
+            by_code("PUT", &long, &[], "KeyTooLongError"),
+            "Size=1025 MaxSizeAllowed=1024"
+        );
         let range = [("range", "bytes=9-")];
         assert_eq!(
             by_code("GET", "/b/k", &range, "InvalidRange"),

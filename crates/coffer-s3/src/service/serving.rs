@@ -139,6 +139,11 @@ impl Serving {
         }
     }
 
+    fn is_to_bucket(&self, head: &Parts) -> bool {
+        let (bucket, object) = self.domains.bucket_and_object(&head.uri, &head.headers);
+        !bucket.is_empty() && object.is_empty()
+    }
+
     /// Checks who signed a request, and has it done.
     async fn answer<B>(
         &self,
@@ -195,6 +200,7 @@ impl Serving {
         head.extensions.insert(context.clone());
         // A POST says in its query what it is to do.
         let is_subresource = head.method == Method::POST && !query_is_empty(&head);
+        let is_no_form = head.method == Method::POST && self.is_to_bucket(&head);
         let response = self.at.s3s.call(Request::from_parts(head, body)).await;
         match (response, context.fault()) {
             // s3s does not say why it could not read a body.
@@ -202,10 +208,7 @@ impl Serving {
                 Err(fault_error(fault))
             }
             (Ok(response), _) if !is_subresource && is_no_operation(&response, context) => {
-                Err(s3_error!(
-                    MethodNotAllowed,
-                    "The specified method is not allowed against this resource."
-                ))
+                Err(not_allowed(is_no_form))
             }
             (response, _) => Ok(response),
         }
@@ -252,6 +255,22 @@ impl Door {
 
 fn query_is_empty(head: &Parts) -> bool {
     head.uri.query().is_none_or(str::is_empty)
+}
+
+/// The refusal of what is no operation: a POST to a bucket is to be a form.
+fn not_allowed(is_no_form: bool) -> S3Error {
+    if !is_no_form {
+        return s3_error!(
+            MethodNotAllowed,
+            "The specified method is not allowed against this resource."
+        );
+    }
+    let error = s3_error!(
+        PreconditionFailed,
+        "At least one of the pre-conditions you specified did not hold."
+    );
+    let condition = "Bucket POST must be of the enclosure-type multipart/form-data";
+    details::with(error, vec![("Condition", condition.to_owned())])
 }
 
 /// Whether s3s has answered that there is no such operation: it asks for the access of all others.

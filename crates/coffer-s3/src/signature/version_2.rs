@@ -105,12 +105,21 @@ pub(crate) fn check_presigned(
 ) -> S3Result {
     check_query(query, &head.headers, now_seconds.unsigned_abs())?;
     let of_query = |name: &str| {
-        value_of(query, name)
-            .ok_or_else(|| s3_error!(InvalidRequest, "The presigned URL has no {name}"))
+        value_of(query, name).ok_or_else(|| {
+            s3_error!(
+                AccessDenied,
+                "Query-string authentication requires the Signature, Expires and AWSAccessKeyId \
+                 parameters"
+            )
+        })
     };
-    let expires = of_query("Expires")?;
-    let until = expires.parse::<i64>();
-    let until = until.map_err(|_| s3_error!(InvalidRequest, "Expires is no number"))?;
+    let (expires, access_key_id) = (of_query("Expires")?, of_query("AWSAccessKeyId")?);
+    let until = expires.parse::<i64>().map_err(|_| {
+        s3_error!(
+            AccessDenied,
+            "Invalid date (should be seconds since epoch): {expires}"
+        )
+    })?;
     if now_seconds > until {
         let told = vec![
             ("Expires", details::written(until)),
@@ -119,7 +128,6 @@ pub(crate) fn check_presigned(
         let error = s3_error!(AccessDenied, "Request has expired");
         return Err(details::with(error, told));
     }
-    let access_key_id = of_query("AWSAccessKeyId")?;
     let secret = secret(access_key_id)?;
     let signature = of_query("Signature")?;
     let to_sign = |path: &str| string_to_sign(head, query, expires, path);

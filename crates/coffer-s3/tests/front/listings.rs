@@ -142,6 +142,7 @@ async fn odd_parameters_are_refused() {
         ("max-keys", "-1"),
         ("max-keys", "many"),
         ("encoding-type", "gzip"),
+        ("encoding-type", ""),
         ("continuation-token", "forged"),
     ] {
         let ask = front

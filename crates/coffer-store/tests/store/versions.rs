@@ -103,12 +103,11 @@ async fn a_deletion_leaves_a_marker_that_can_be_deleted() {
     let absent = data(catalog, "a", Which::Current).await;
     assert_eq!(absent, Err(Absent::Deleted(second)));
     let absent = data(catalog, "a", Which::Version(first)).await;
-    assert!(matches!(
-        absent,
-        Err(Absent::Marker {
-            modified_ms: 1_700_000_000_456
-        })
-    ));
+    let marker = Absent::Marker {
+        version: first,
+        modified_ms: 1_700_000_000_456,
+    };
+    assert_eq!(absent, Err(marker));
     let present = catalog
         .delete(gone(&name("a"), Precondition::Present))
         .await;

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::unacknowledged::{Unacknowledged, UnderWay};
 use crate::error::{CopyError, Result, VaultError};
+use crate::fence::ServingRight;
 
 /// How a copy stands that acknowledgements wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ struct Reached {
 pub(crate) struct Synchronous {
     name: String,
     wait: Duration,
+    /// Of the log of an engine: nothing is acknowledged when it has ended.
+    right: Option<ServingRight>,
     /// The last ticket.
     asked: AtomicU64,
     /// Told when one waits.
@@ -52,7 +55,7 @@ pub(crate) struct Synchronous {
 }
 
 impl Synchronous {
-    pub(crate) fn new(name: &str, wait: Duration) -> Arc<Self> {
+    pub(crate) fn new(name: &str, wait: Duration, right: Option<ServingRight>) -> Arc<Self> {
         let reached = Reached {
             ticket: 0,
             is_given_up: false,
@@ -60,6 +63,7 @@ impl Synchronous {
         Arc::new(Self {
             name: name.to_owned(),
             wait,
+            right,
             asked: AtomicU64::new(0),
             wakes: Notify::new(),
             reached: watch::Sender::new(reached),
@@ -73,8 +77,19 @@ impl Synchronous {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// A head has all up to this ticket.
-    pub(crate) fn reach(&self, ticket: u64) {
+    /// A head has all up to this ticket: those who wait for it are answered.
+    ///
+    /// # Errors
+    /// [`CopyError::LeaseEnded`], where another gateway may serve by now: then none is. What is
+    /// known to be in the log later than the lease lasts acknowledges nothing, for others may have
+    /// gone on, and its number have been free again.
+    pub(crate) fn reach(&self, ticket: u64) -> Result<()> {
+        self.right.as_ref().map_or(Ok(()), ServingRight::check)?;
+        self.answer(ticket);
+        Ok(())
+    }
+
+    fn answer(&self, ticket: u64) {
         self.reached
             .send_modify(|reached| reached.ticket = reached.ticket.max(ticket));
     }
@@ -87,7 +102,7 @@ impl Synchronous {
 
     /// It is waited for no more.
     pub(crate) fn release(&self) {
-        self.reach(u64::MAX);
+        self.answer(u64::MAX);
     }
 
     /// Returns as soon as one waits for what no head has.
@@ -288,111 +303,4 @@ impl WaitedFor {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
-mod tests {
-    use super::*;
-    use crate::error::BackupError;
-
-    fn waited_for(wait: Duration) -> (Arc<WaitedFor>, Arc<Synchronous>) {
-        let all = Arc::<WaitedFor>::default();
-        let copy = Synchronous::new("far", wait);
-        all.add(copy.clone());
-        (all, copy)
-    }
-
-    fn told(error: VaultError) -> CopyError {
-        match error {
-            VaultError::Backup(BackupError::Copy(error)) => error,
-            other => panic!("{other}"),
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn one_round_answers_all_who_waited_when_it_began_and_none_who_came_later() {
-        let (all, copy) = waited_for(Duration::from_secs(5));
-        let wait = || {
-            let all = all.clone();
-            tokio::spawn(async move { all.acknowledge().await })
-        };
-        let early: Vec<_> = (0..100).map(|_| wait()).collect();
-        copy.one_waits().await;
-        tokio::task::yield_now().await;
-        let covers = copy.asked();
-        assert_eq!((covers, copy.status(None).waiting_count), (100, 100));
-        let late = wait();
-        tokio::task::yield_now().await;
-        copy.reach(covers);
-        for waiter in early {
-            waiter.await.unwrap().unwrap();
-        }
-        assert!(!late.is_finished());
-        copy.reach(copy.asked());
-        late.await.unwrap().unwrap();
-        assert_eq!(copy.status(None).waiting_count, 0);
-        let idle = timeout(Duration::from_secs(60), copy.one_waits());
-        assert!(idle.await.is_err(), "no round where nothing waits");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_no_head_takes_in_time_is_in_doubt_and_what_was_given_up_is_refused() {
-        let (all, copy) = waited_for(Duration::from_secs(2));
-        let late = told(all.acknowledge().await.unwrap_err());
-        assert!(matches!(late, CopyError::NotYet { .. }), "{late}");
-        assert!(late.to_string().contains("in doubt"), "{late}");
-        let waiting = tokio::spawn({
-            let all = all.clone();
-            async move { all.acknowledge().await }
-        });
-        copy.one_waits().await;
-        tokio::task::yield_now().await;
-        copy.give_up();
-        let done = told(waiting.await.unwrap().unwrap_err());
-        assert!(matches!(done, CopyError::NotAnyMore { .. }), "{done}");
-        let refused = told(all.assure_reachable().unwrap_err());
-        assert!(refused.to_string().contains("nothing was stored"));
-        assert_eq!(copy.status(None).in_doubt_count, 2);
-        // A late answer to a head that was given up on acknowledges nothing new.
-        assert!(all.acknowledge().await.is_err());
-        all.remove(&copy);
-        all.assure_reachable().unwrap();
-        all.acknowledge().await.unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_the_server_ends_by_itself_is_done_once_the_log_of_an_engine_has_it() {
-        let (all, copy) = waited_for(Duration::from_secs(2));
-        let end = || {
-            let all = all.clone();
-            let under_way = all.begin_change();
-            tokio::spawn(async move { all.settle_own(under_way, Ok::<_, VaultError>(7)).await })
-        };
-        assert_eq!(end().await.unwrap().unwrap(), 7, "no engine");
-        assert_eq!(copy.asked(), 0);
-        all.hold_readers();
-        let ending = end();
-        copy.one_waits().await;
-        tokio::task::yield_now().await;
-        assert!(!ending.is_finished());
-        assert!(all.unacknowledged.seen().is_some(), "readers wait as well");
-        copy.reach(copy.asked());
-        assert_eq!(ending.await.unwrap().unwrap(), 7);
-        assert!(all.unacknowledged.seen().is_none());
-        // What the log does not take in time is in doubt.
-        let late = told(end().await.unwrap().unwrap_err());
-        assert!(matches!(late, CopyError::NotYet { .. }), "{late}");
-        assert!(all.unacknowledged.seen().is_some());
-        let reads = tokio::spawn({
-            let all = all.clone();
-            async move { all.settle_read().await }
-        });
-        copy.one_waits().await;
-        tokio::task::yield_now().await;
-        copy.reach(copy.asked());
-        reads.await.unwrap().unwrap();
-        assert!(all.unacknowledged.seen().is_none());
-        // So is what failed half-way; it has the answer that it had.
-        let under_way = all.begin_change();
-        let failed = all.settle_own(under_way, Err::<u8, _>(VaultError::InDoubt));
-        assert!(matches!(failed.await, Err(VaultError::InDoubt)));
-        assert!(all.unacknowledged.seen().is_some());
-    }
-}
+mod tests;

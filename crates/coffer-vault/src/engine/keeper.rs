@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use coffer_replica::{CopyId, FoundLease, Lease, LeasePlace, Place, ReplicaError};
+use coffer_replica::{CopyId, FoundLease, Lease, LeasePlace, Place, ReplicaError, Store};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -69,6 +71,15 @@ impl LeaseKeeper {
     pub async fn begin(from: &Place, address: String) -> Result<Self> {
         let from = from.clone();
         let store = blocking(move || Ok(from.open(true)?)).await?;
+        Self::begin_at(store, address, tokio::spawn).await
+    }
+
+    /// As [`LeaseKeeper::begin`], of a store that is open; `spawn` has the task run.
+    pub(crate) async fn begin_at(
+        store: Store,
+        address: String,
+        spawn: impl FnOnce(BoxFuture<'static, ()>) -> JoinHandle<()>,
+    ) -> Result<Self> {
         let place = LeasePlace::new(store);
         place.probe().await?;
         let (turns, seen_turns) = watch::channel(Turn::Unknown);
@@ -90,7 +101,7 @@ impl LeaseKeeper {
             wants,
             right,
             address,
-            task: tokio::spawn(work.run()),
+            task: spawn(work.run().boxed()),
         })
     }
 
@@ -137,6 +148,7 @@ impl Work {
                 LEASE_LOOKS_EVERY
             };
             tokio::select! {
+                biased;
                 () = sleep(wait) => {}
                 changed = self.wants.changed() => if changed.is_err() {
                     return self.give_back().await;

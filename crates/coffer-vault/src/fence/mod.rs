@@ -16,6 +16,8 @@ mod right;
 
 mod standby_link;
 
+#[cfg(test)]
+pub(crate) use self::right::BOOT_TIME;
 pub use self::right::ServingRight;
 pub(crate) use self::standby_link::Asked;
 pub use self::standby_link::{
@@ -82,6 +84,11 @@ impl ChangeGate {
     /// [`CopyError::LeaseEnded`].
     pub(crate) fn check_right(&self) -> Result<()> {
         self.right.as_ref().map_or(Ok(()), ServingRight::check)
+    }
+
+    /// The right of a gateway of an engine.
+    pub(crate) fn right(&self) -> Option<ServingRight> {
+        self.right.clone()
     }
 
     /// Whether this server is a gateway of an engine.

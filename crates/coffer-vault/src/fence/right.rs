@@ -46,10 +46,23 @@ impl ServingRight {
 
     /// Since the machine was started.
     pub(crate) fn now() -> Duration {
+        #[cfg(test)]
+        if let Some(now) = BOOT_TIME.get() {
+            return now;
+        }
         let time = clock_gettime(ClockId::Boottime);
         let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
         Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// What this thread takes for the time since the machine was started: several machines are
+    /// simulated in it, each with a clock of its own.
+    pub(crate) static BOOT_TIME: std::cell::Cell<Option<Duration>> = const {
+        std::cell::Cell::new(None)
+    };
 }
 
 #[cfg(test)]

@@ -98,7 +98,8 @@ pub enum RuleFault {
     Malformed(&'static str),
     /// A value or a combination that there is not; a sentence.
     Invalid(&'static str),
-    /// An action that the rule lacks, or that does not go with its filter; a sentence.
+    /// An action that the rule lacks, or that does not go with its filter, or a filter with a tag
+    /// twice; a sentence.
     Unfit(&'static str),
 }
 
@@ -230,7 +231,7 @@ impl LifecycleFilter {
         }
         let mut keys = HashSet::new();
         if !self.tags.iter().all(|(key, _)| keys.insert(key)) {
-            return Err(Invalid("Duplicate Tag Keys are not allowed"));
+            return Err(Unfit("Duplicate Tag Keys are not allowed."));
         }
         Ok(())
     }

@@ -65,6 +65,10 @@ impl Vault {
     }
 
     /// A page of the bucket's uploads.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchUpload`] where it is to begin behind an upload of another name than that
+    /// with which it is named. One that is gone is still a place to begin at.
     pub async fn list_uploads(
         &self,
         subject: &Subject,
@@ -73,7 +77,15 @@ impl Vault {
     ) -> Result<UploadsPage> {
         let grant = self.readable(subject, bucket, Right::List).await?;
         let prefix = query.prefix.clone();
-        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.uploads(query).await?) };
+        let look = |bucket: UsedBucket| async move {
+            if let Some((name, Some(id))) = &query.start_after
+                && let Some(upload) = bucket.catalog.upload(id).await?
+                && upload.name.expose() != name
+            {
+                return Err(VaultError::NoSuchUpload);
+            }
+            Ok(bucket.catalog.uploads(query).await?)
+        };
         let on = On::Prefix(&prefix);
         let row = grant.row().clone();
         let (mut page, _reading) = grant.read(Act::ListUploads, on, look).await?;

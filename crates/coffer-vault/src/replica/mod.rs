@@ -26,7 +26,7 @@ use crate::vault::Vault;
 
 mod blobs;
 
-mod round;
+pub(crate) mod round;
 
 mod catalogs;
 
@@ -232,7 +232,8 @@ impl Vault {
         let carrier = Arc::new(Carrier::new(entry.id));
         let synchronous = entry.sync.map(|sync| {
             let wait = Duration::from_millis(sync.wait_ms);
-            let synchronous = Synchronous::new(&entry.name, wait);
+            let right = self.inner.gate.right();
+            let synchronous = Synchronous::new(&entry.name, wait, right);
             if sync.since_ms.is_some() {
                 self.inner.copies.waited_for.add(synchronous.clone());
             }
@@ -302,7 +303,7 @@ fn is_gone(error: &VaultError) -> bool {
 }
 
 /// What the vault's errors are to a round: whether it may pass by itself.
-fn is_passing(error: &VaultError) -> bool {
+pub(crate) fn is_passing(error: &VaultError) -> bool {
     match error {
         VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => {
             // A disk that is not mounted may come back.

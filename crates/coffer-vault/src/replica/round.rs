@@ -26,13 +26,13 @@ mod fencing;
 
 pub(in crate::replica) mod sources;
 
-mod records;
+pub(crate) mod records;
 
-mod forming;
+pub(crate) mod forming;
 
-mod recorder;
+pub(crate) mod recorder;
 
-mod covers;
+pub(crate) mod covers;
 
 pub(super) use self::recorder::records_cursor;
 

@@ -6,6 +6,8 @@ mod key_releases;
 
 mod late_rollback;
 
+mod simulation;
+
 mod taken_back;
 
 mod unsaved_read_mark;

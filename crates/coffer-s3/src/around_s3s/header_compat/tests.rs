@@ -161,3 +161,23 @@ fn a_presigned_address_loses_its_signature() {
     let plus = uri("/b/a+b?X-Amz-Signature=0&a");
     assert_eq!(unsigned(&plus).unwrap(), uri("/b/a+b?a"));
 }
+
+#[test]
+fn what_is_no_range_is_left_out() {
+    for none in ["bytes=-", "bytes=5-4", "lines=0-1"] {
+        let sent = headers(&[("range", none)]);
+        let plain = plain(&sent, odd_headers(&sent));
+        assert!(!plain.contains_key(RANGE), "{none}");
+    }
+}
+
+#[test]
+fn numbers_without_a_value_are_none() {
+    let uri = |text: &str| text.parse::<Uri>().unwrap();
+    let listed = uri("/b/k?max-parts=&uploadId=u&part-number-marker");
+    let without = without_empty_numbers(&listed).unwrap();
+    assert_eq!(without, Some(uri("/b/k?uploadId=u")));
+    for same in ["/b/k", "/b/k?max-parts=0&uploadId=", "/b?max-keys="] {
+        assert_eq!(without_empty_numbers(&uri(same)).unwrap(), None, "{same}");
+    }
+}

@@ -107,7 +107,24 @@ fn conditions_of_changes_are_kept_or_refused() {
         assert!(of_rename_target(&target).is_err(), "{date}");
     }
     let date = of_bytes(&COPY_IF_MODIFIED_SINCE, b"Sun, 06 Nov 1994 08:49:37 GMT");
-    assert!(of_copy_source(&date).is_ok());
+    let copy = of_copy_source(&date).unwrap();
+    assert_eq!(copy.if_modified_since_ms, Some(784_111_777_000));
+}
+
+#[test]
+fn copies_pass_over_that_the_source_was_modified_since_a_time_to_come() {
+    let date = "Fri, 31 Dec 9999 23:59:59 GMT";
+    let modified = headers(&[(COPY_IF_MODIFIED_SINCE, date), (COPY_IF_MATCH, "\"a\"")]);
+    let conditions = of_copy_source(&modified).unwrap();
+    assert_eq!(conditions.if_modified_since_ms, None);
+    assert_eq!(conditions.if_match, one_of(&["a"]));
+    let unmodified = headers(&[(COPY_IF_UNMODIFIED_SINCE, date)]);
+    assert!(
+        of_copy_source(&unmodified)
+            .unwrap()
+            .if_unmodified_since_ms
+            .is_some()
+    );
 }
 
 proptest! {

@@ -2,12 +2,17 @@
 
 use coffer_vault::Vault;
 use coffer_vault::policy::ObjectOwnership as Ownership;
+use http::HeaderMap;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::errors::absent;
+use crate::errors::details::of_argument;
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
+
+/// What a new bucket is asked for in.
+const HEADER: &str = "x-amz-object-ownership";
 
 /// `GetBucketOwnershipControls`.
 pub(crate) async fn ownership_controls(
@@ -64,6 +69,19 @@ pub(crate) async fn delete_ownership_controls(
     Ok(S3Response::new(Default::default()))
 }
 
+/// Refuses a header that is empty, which s3s takes for none.
+///
+/// # Errors
+/// `InvalidArgument`.
+pub(crate) fn check_header(headers: &HeaderMap) -> S3Result {
+    let asked = headers.get(HEADER);
+    if asked.is_some_and(|ownership| ownership.is_empty()) {
+        let error = s3_error!(InvalidArgument, "Invalid {HEADER} header: ");
+        return Err(of_argument(error, HEADER, ""));
+    }
+    Ok(())
+}
+
 /// What a new bucket asks for.
 ///
 /// # Errors
@@ -72,11 +90,9 @@ pub(crate) fn of_new(asked: Option<&ObjectOwnership>) -> S3Result<Option<Ownersh
     let known = |asked: &ObjectOwnership| Ownership::from_name(asked.as_str());
     let known = asked.map(|asked| {
         known(asked).ok_or_else(|| {
-            s3_error!(
-                InvalidArgument,
-                "x-amz-object-ownership is BucketOwnerEnforced, BucketOwnerPreferred or \
-                 ObjectWriter"
-            )
+            let asked = asked.as_str();
+            let error = s3_error!(InvalidArgument, "Invalid {HEADER} header: {asked}");
+            of_argument(error, HEADER, asked)
         })
     });
     known.transpose()

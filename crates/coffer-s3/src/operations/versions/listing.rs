@@ -31,9 +31,10 @@ pub(crate) async fn list_object_versions(
     let bucket = names::bucket(&input.bucket)?;
     let writing = Writing::asked(input.encoding_type.as_ref())?;
     let rows = page_size(input.max_keys, "max-keys", LIST_MAX)?;
+    let delimiter = { input.delimiter }.filter(|text| !text.is_empty());
     let query = VersionsQuery {
         prefix: input.prefix.clone().unwrap_or_default(),
-        delimiter: input.delimiter.clone().filter(|text| !text.is_empty()),
+        delimiter: delimiter.clone(),
         start_after: start(
             input.key_marker.as_deref(),
             input.version_id_marker.as_deref(),
@@ -51,7 +52,7 @@ pub(crate) async fn list_object_versions(
     let asked = Asked {
         bucket: input.bucket,
         prefix: input.prefix.unwrap_or_default(),
-        delimiter: input.delimiter,
+        delimiter,
         key_marker: input.key_marker.unwrap_or_default(),
         version_id_marker: input.version_id_marker.unwrap_or_default(),
         rows,

@@ -1,9 +1,12 @@
 //! Object lock: of buckets, and of versions of objects.
 
+use coffer_vault::limits::LOCK_DEFAULT_MAX_DAYS;
 use coffer_vault::lock::{Lock, LockChange, Retention};
 use coffer_vault::record::ObjectName;
 use coffer_vault::version::Which;
-use coffer_vault::{BucketName, DefaultRetention, ObjectLock, Vault};
+use coffer_vault::{
+    AdministrationError, BucketName, DefaultRetention, ObjectLock, Vault, VaultError,
+};
 use s3s::dto::{
     self, GetObjectLegalHoldInput, GetObjectLegalHoldOutput, GetObjectLockConfigurationInput,
     GetObjectLockConfigurationOutput, GetObjectRetentionInput, GetObjectRetentionOutput,
@@ -12,9 +15,10 @@ use s3s::dto::{
     PutObjectLegalHoldOutput, PutObjectLockConfigurationInput, PutObjectLockConfigurationOutput,
     PutObjectRetentionInput, PutObjectRetentionOutput,
 };
-use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 
 use crate::errors::absent;
+use crate::errors::details::of_argument;
 use crate::http::dates::timestamp;
 use crate::parameters::lock::{bypasses_governance, milliseconds, mode_name, mode_of, told_hold};
 use crate::parameters::names;
@@ -79,7 +83,13 @@ pub(crate) async fn put_configuration(
         Some(rule) => Some(default_of(rule.default_retention.ok_or_else(malformed)?)?),
     };
     let set = vault.set_object_lock(&caller.subject, &bucket, ObjectLock { default });
-    set.await.map_err(|error| caller.refused(error))?;
+    set.await.map_err(|error| match error {
+        VaultError::Administration(AdministrationError::LockNeedsVersions) => s3_error!(
+            InvalidBucketState,
+            "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration"
+        ),
+        other => caller.refused(other),
+    })?;
     Ok(S3Response::new(PutObjectLockConfigurationOutput::default()))
 }
 
@@ -90,22 +100,27 @@ fn default_of(asked: dto::DefaultRetention) -> S3Result<DefaultRetention> {
         Some(ObjectLockRetentionMode::GOVERNANCE) => false,
         _ => return Err(malformed()),
     };
-    let (length, in_years) = match (asked.days, asked.years) {
+    let (sent, in_years) = match (asked.days, asked.years) {
         (Some(days), None) => (days, false),
         (None, Some(years)) => (years, true),
         _ => return Err(malformed()),
     };
-    let length = u32::try_from(length).ok().filter(|length| *length > 0);
-    Ok(DefaultRetention {
+    let wrong = |message: &'static str| {
+        let unit = if in_years { "Years" } else { "Days" };
+        let error = S3Error::with_message(S3ErrorCode::InvalidArgument, message);
+        of_argument(error, unit, &sent.to_string())
+    };
+    let length = u32::try_from(sent).ok().filter(|length| *length > 0);
+    let default = DefaultRetention {
         is_compliance,
-        length: length.ok_or_else(|| {
-            s3_error!(
-                InvalidArgument,
-                "Default retention period must be a positive integer value."
-            )
-        })?,
+        length: length
+            .ok_or_else(|| wrong("Default retention period must be a positive integer value."))?,
         in_years,
-    })
+    };
+    if default.days() > u64::from(LOCK_DEFAULT_MAX_DAYS) {
+        return Err(wrong("Default retention period too large."));
+    }
+    Ok(default)
 }
 
 /// `GetObjectRetention`.

@@ -35,7 +35,10 @@ pub(crate) fn table_of(
             table: Table::Version(_),
             is_marker: true,
             modified_ms,
-        }) => Err(Absent::Marker { modified_ms }),
+        }) => Err(Absent::Marker {
+            version,
+            modified_ms,
+        }),
         Some(found) => Ok(found.table),
     })
 }

@@ -20,7 +20,6 @@ impl Round {
     /// # Errors
     /// Where another may serve by now: then none is answered.
     pub(in super::super) async fn reach(&mut self, ticket: u64) -> Result<()> {
-        self.inner()?.gate.check_right()?;
         let (Some(copy), Some(sync)) = (&self.synchronous, &mut self.entry.sync) else {
             return Ok(());
         };
@@ -31,8 +30,7 @@ impl Round {
             sync.since_ms = Some(at_ms);
             inner.copies.waited_for.add(copy.clone());
         }
-        copy.reach(ticket);
-        Ok(())
+        copy.reach(ticket)
     }
 
     /// Returns when an acknowledgement waits for a round.

@@ -8,7 +8,7 @@ use coffer_seal::BucketId;
 use super::records::Records;
 
 /// How far the log had come when a round began.
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     number: u64,
     /// How many commits of each catalog it had.
     commits: HashMap<BucketId, u64>,
@@ -16,7 +16,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// As it is now, `number` being that of its last entry.
-    pub(super) fn now(number: u64, records: Option<&Records>) -> Self {
+    pub(crate) fn now(number: u64, records: Option<&Records>) -> Self {
         Self {
             number,
             commits: records.map(Records::commits).unwrap_or_default(),
@@ -24,7 +24,7 @@ impl Recorded {
     }
 
     /// Whether the log had more of a catalog than a head that has so many commits of it.
-    pub(super) fn has_more(&self, id: BucketId, commits: u64) -> bool {
+    pub(crate) fn has_more(&self, id: BucketId, commits: u64) -> bool {
         let recorded = self.commits.get(&id);
         recorded.is_some_and(|recorded| commits < *recorded)
     }
@@ -32,7 +32,7 @@ impl Recorded {
     /// Up to which number records are in a head that has so many commits of these catalogs, which
     /// are all that there are; none, where it lacks what records have of one of them, which was out
     /// of use and could not be read.
-    pub(super) fn covered_by(&self, has: impl IntoIterator<Item = (BucketId, u64)>) -> Option<u64> {
+    pub(crate) fn covered_by(&self, has: impl IntoIterator<Item = (BucketId, u64)>) -> Option<u64> {
         let mut has = has.into_iter();
         let is_behind = has.any(|(id, commits)| self.has_more(id, commits));
         (!is_behind).then_some(self.number)

@@ -18,10 +18,30 @@ use crate::open_buckets::{BucketTap, UsedBucket};
 use crate::system::BucketRow;
 use crate::vault::Inner;
 
+/// Pages that were taken for a record.
+pub(crate) trait TakenPages: Send {
+    /// It is in the log.
+    fn arrived(&self);
+
+    /// It is not: they are to be taken again.
+    fn give_back(&self);
+}
+
+impl TakenPages for (Arc<PageTap>, u32) {
+    fn arrived(&self) {
+        self.0.arrived(self.1);
+    }
+
+    fn give_back(&self) {
+        self.0.give_back(self.1);
+    }
+}
+
 /// A record that is being formed. Pages that were taken for it are given back, unless it arrives.
-pub(super) struct Formed {
-    pub(super) record: NewRecord,
-    taken: Vec<(Arc<PageTap>, u32)>,
+#[derive(Default)]
+pub(crate) struct Formed {
+    pub(crate) record: NewRecord,
+    pub(crate) taken: Vec<Box<dyn TakenPages>>,
 }
 
 /// What forms records.
@@ -48,17 +68,13 @@ impl Formed {
 
     /// It is in the log.
     pub(super) fn arrived(&mut self) {
-        for (tap, cursor) in self.taken.drain(..) {
-            tap.arrived(cursor);
-        }
+        self.taken.drain(..).for_each(|taken| taken.arrived());
     }
 }
 
 impl Drop for Formed {
     fn drop(&mut self) {
-        for (tap, cursor) in self.taken.drain(..) {
-            tap.give_back(cursor);
-        }
+        self.taken.drain(..).for_each(|taken| taken.give_back());
     }
 }
 
@@ -68,10 +84,7 @@ impl Forming<'_> {
         if self.records.in_head().is_none() {
             return Ok(None);
         }
-        let mut formed = Formed {
-            record: NewRecord::default(),
-            taken: Vec::new(),
-        };
+        let mut formed = Formed::default();
         let mut room = RECORD_PAGES_MAX;
         for row in self.inner.system.buckets() {
             let Some(known) = self.records.commits_of(row.id) else {
@@ -127,7 +140,7 @@ impl Forming<'_> {
         let Some(taken) = bucket.catalog.take_pages(cursor, *room).await? else {
             return Ok(false);
         };
-        formed.taken.push((tap.pages.clone(), cursor));
+        formed.taken.push(Box::new((tap.pages.clone(), cursor)));
         let Some(since) = taken.since.filter(|since| *since <= known) else {
             return Ok(false);
         };

@@ -2,19 +2,19 @@
 //! the next of them, and one conditional creation answers all who waited when it was formed.
 
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use coffer_durable::now_ms;
 use coffer_replica::limits::GAP_MIN_MS;
 use coffer_replica::{CopyWriter, Covers, Head, RecordWriter};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::is_passing;
 use super::Round;
-use super::forming::Forming;
+use super::forming::{Formed, Forming};
 use super::records::{InHead, Records};
 use crate::copies::{CopyState, Entry, Progress, Synchronous};
 use crate::error::{Result, VaultError};
@@ -36,11 +36,53 @@ pub(super) struct Recording {
     task: Option<(DropGuard, JoinHandle<()>)>,
 }
 
-/// What writes them.
-struct Recorder {
+/// What records are formed of, and whether they may be written.
+pub(crate) trait RecordSource: Send + Sync + 'static {
+    /// All that the log lacks; none, where only a head can say it.
+    fn form(&self) -> impl Future<Output = Result<Option<Formed>>> + Send;
+
+    /// Refuses what may be another gateway's to write by now.
+    fn check_right(&self) -> Result<()>;
+
+    /// The time of day, in milliseconds since 1970.
+    fn now_ms(&self) -> i64 {
+        now_ms()
+    }
+}
+
+/// What a served vault has that its log lacks.
+struct ServedVault {
     inner: Weak<Inner>,
-    entry: Entry,
-    cursor: u32,
+    records: Arc<Records>,
+    writer: RecordWriter,
+    progress: Arc<Progress>,
+    /// By whom blobs are taken, and by whom pages are.
+    cursors: (u32, u32),
+}
+
+impl RecordSource for ServedVault {
+    async fn form(&self) -> Result<Option<Formed>> {
+        let inner = self.inner.upgrade().ok_or(VaultError::ShuttingDown)?;
+        let forming = Forming {
+            inner: &inner,
+            records: &self.records,
+            writer: &self.writer,
+            progress: &self.progress,
+            cursors: self.cursors,
+        };
+        forming.form().await
+    }
+
+    fn check_right(&self) -> Result<()> {
+        let inner = self.inner.upgrade().ok_or(VaultError::ShuttingDown)?;
+        inner.gate.check_right()
+    }
+}
+
+/// What writes them.
+pub(crate) struct Recorder<S> {
+    source: S,
+    name: String,
     records: Arc<Records>,
     synchronous: Arc<Synchronous>,
     progress: Arc<Progress>,
@@ -78,17 +120,19 @@ impl Round {
         if recording.task.is_some() || recording.records.in_head().is_none() {
             return;
         }
-        let recorder = Recorder {
+        let source = ServedVault {
             inner: self.inner.clone(),
-            entry: self.entry.clone(),
-            cursor: recording.cursor,
             records: recording.records.clone(),
-            synchronous: synchronous.clone(),
-            progress: self.progress.clone(),
             writer: writer.records(),
-            waited: 0,
-            took: Duration::ZERO,
+            progress: self.progress.clone(),
+            cursors: (self.entry.cursor, recording.cursor),
         };
+        let recorder = Recorder::new(
+            source,
+            &self.entry.name,
+            (&recording.records, synchronous, &self.progress),
+            writer.records(),
+        );
         let stop = CancellationToken::new();
         let task = tokio::spawn(recorder.run(stop.clone()));
         recording.task = Some((stop.drop_guard(), task));
@@ -182,10 +226,29 @@ impl Round {
     }
 }
 
-impl Recorder {
-    async fn run(mut self, stop: CancellationToken) {
+impl<S: RecordSource> Recorder<S> {
+    pub(crate) fn new(
+        source: S,
+        name: &str,
+        (records, synchronous, progress): (&Arc<Records>, &Arc<Synchronous>, &Arc<Progress>),
+        writer: RecordWriter,
+    ) -> Self {
+        Self {
+            source,
+            name: name.to_owned(),
+            records: records.clone(),
+            synchronous: synchronous.clone(),
+            progress: progress.clone(),
+            writer,
+            waited: 0,
+            took: Duration::ZERO,
+        }
+    }
+
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return,
                 () = self.synchronous.one_waits() => self.gather().await,
                 // What is not waited for.
@@ -195,10 +258,11 @@ impl Recorder {
                 Ok(Step::Done) => {}
                 Ok(Step::WantsHead) => self.records.head(&stop).await,
                 Err(error) if is_passing(&error) => {
-                    tracing::warn!(copy = self.entry.name, %error, "a record was not written yet");
+                    tracing::warn!(copy = self.name, %error, "a record was not written yet");
                     let problem = error.to_string();
                     self.progress.failed(CopyState::Failing, problem);
                     tokio::select! {
+                        biased;
                         () = stop.cancelled() => return,
                         () = sleep(COPY_SYNC_RETRY_MAX) => {}
                     }
@@ -220,22 +284,14 @@ impl Recorder {
     }
 
     async fn step(&mut self) -> Result<Step> {
-        let (began_ms, began) = (now_ms(), Instant::now());
+        let (began_ms, began) = (self.source.now_ms(), Instant::now());
         // Before anything is read.
         let covers = self.synchronous.asked();
         let waiting = self.synchronous.waiting();
-        let inner = self.inner.upgrade().ok_or(VaultError::ShuttingDown)?;
         if self.records.are_full() {
             return Ok(Step::WantsHead);
         }
-        let forming = Forming {
-            inner: &inner,
-            records: &self.records,
-            writer: &self.writer,
-            progress: &self.progress,
-            cursors: (self.entry.cursor, self.cursor),
-        };
-        let Some(mut formed) = forming.form().await? else {
+        let Some(mut formed) = self.source.form().await? else {
             return Ok(Step::WantsHead);
         };
         let after_ms = self.records.complete_ms();
@@ -246,7 +302,7 @@ impl Recorder {
             }
             (formed.record.as_of_ms, formed.record.after_ms) = (began_ms, after_ms);
             let record = formed.record.clone();
-            inner.gate.check_right()?;
+            self.source.check_right()?;
             let put = Instant::now();
             let (known, length_bytes) = self.writer.append(record).await?;
             formed.arrived();
@@ -256,13 +312,10 @@ impl Recorder {
             self.progress.put(length_bytes);
             (self.waited, self.took) = (waiting, put.elapsed());
         }
-        // What is answered later than the lease lasts acknowledges nothing: by then another may
-        // have gone on, and numbers be free again.
-        inner.gate.check_right()?;
+        self.synchronous.reach(covers)?;
         self.records.complete(began_ms);
-        self.synchronous.reach(covers);
         let problem = self.records.problem();
-        self.progress.complete(began_ms, began, problem);
+        self.progress.complete(began_ms, began.into_std(), problem);
         Ok(Step::Done)
     }
 }

@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use coffer_replica::{Head, RecordedFiles};
 use coffer_seal::BucketId;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Result, VaultError};
@@ -23,13 +23,13 @@ use crate::limits::{
 
 /// What of the server the newest head has, that no record can add to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InHead {
-    pub(super) system_commits: u64,
-    pub(super) keystore_generation: u64,
+pub(crate) struct InHead {
+    pub(crate) system_commits: u64,
+    pub(crate) keystore_generation: u64,
 }
 
 /// What rounds and records share.
-pub(in super::super) struct Records {
+pub(crate) struct Records {
     state: Mutex<State>,
     /// Held while blobs are taken that are new, until they are there.
     pub(super) blobs: Arc<tokio::sync::Mutex<()>>,
@@ -63,9 +63,9 @@ struct State {
 
 /// How far files have come that only grow.
 #[derive(Clone, Default)]
-pub(super) struct FilesKnown {
-    pub(super) number: u64,
-    pub(super) bytes: BTreeMap<String, u64>,
+pub(crate) struct FilesKnown {
+    pub(crate) number: u64,
+    pub(crate) bytes: BTreeMap<String, u64>,
 }
 
 impl Default for Records {
@@ -88,21 +88,21 @@ fn grows(name: &str) -> bool {
 
 impl Records {
     /// What no record can add to; none before the first head.
-    pub(super) fn in_head(&self) -> Option<InHead> {
+    pub(crate) fn in_head(&self) -> Option<InHead> {
         self.state.lock().in_head
     }
 
     /// How many commits of a catalog the log has; none, where it has nothing of it.
-    pub(super) fn commits_of(&self, id: BucketId) -> Option<u64> {
+    pub(crate) fn commits_of(&self, id: BucketId) -> Option<u64> {
         self.state.lock().commits.get(&id).copied()
     }
 
     /// How far catalogs have come in the log.
-    pub(super) fn commits(&self) -> HashMap<BucketId, u64> {
+    pub(crate) fn commits(&self) -> HashMap<BucketId, u64> {
         self.state.lock().commits.clone()
     }
 
-    pub(super) fn files(&self) -> FilesKnown {
+    pub(crate) fn files(&self) -> FilesKnown {
         let state = self.state.lock();
         FilesKnown {
             number: state.files_number,
@@ -110,25 +110,25 @@ impl Records {
         }
     }
 
-    pub(super) fn complete_ms(&self) -> i64 {
+    pub(crate) fn complete_ms(&self) -> i64 {
         self.state.lock().complete_ms
     }
 
-    pub(super) fn complete(&self, at_ms: i64) {
+    pub(crate) fn complete(&self, at_ms: i64) {
         let mut state = self.state.lock();
         state.complete_ms = state.complete_ms.max(at_ms);
     }
 
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(crate) fn problem(&self) -> Option<String> {
         self.state.lock().problem.clone()
     }
 
-    pub(super) fn tell_problem(&self, problem: Option<String>) {
+    pub(crate) fn tell_problem(&self, problem: Option<String>) {
         self.state.lock().problem = problem;
     }
 
     /// A head was written. Records may have come further than it.
-    pub(super) fn head_written(&self, head: &Head, in_head: InHead) {
+    pub(crate) fn head_written(&self, head: &Head, in_head: InHead) {
         let mut state = self.state.lock();
         let known = std::mem::take(&mut state.commits);
         for (id, of) in &head.buckets {
@@ -155,7 +155,7 @@ impl Records {
 
     /// Whether so much is in no head that one has to come before the next record: who follows, and
     /// who takes over, reads all of it.
-    pub(super) fn are_full(&self) -> bool {
+    pub(crate) fn are_full(&self) -> bool {
         let state = self.state.lock();
         let bytes: u64 = state.uncovered.iter().map(|(_, bytes)| bytes).sum();
         state.uncovered.len() as u64 >= ENGINE_RECORDS_BOUND * ENGINE_RECORDS_MAX
@@ -163,7 +163,7 @@ impl Records {
     }
 
     /// A record was written, with this number, and so long.
-    pub(super) fn written(
+    pub(crate) fn written(
         &self,
         (number, length_bytes): (u64, u64),
         commits: impl Iterator<Item = (BucketId, u64)>,
@@ -195,47 +195,48 @@ impl Records {
     }
 
     /// Whether a round is to be done now.
-    pub(super) fn is_head_due(&self) -> bool {
+    pub(crate) fn is_head_due(&self) -> bool {
         let is_wanted = self.is_head_wanted.swap(false, Ordering::SeqCst);
         let head_at = self.state.lock().head_at;
         is_wanted || head_at.is_none_or(|at| at.elapsed() >= ENGINE_HEADS_EVERY)
     }
 
     /// Has a round be done soon.
-    pub(super) fn want_head(&self) {
+    pub(crate) fn want_head(&self) {
         self.is_head_wanted.store(true, Ordering::SeqCst);
         self.wakes.notify_one();
     }
 
     /// Has a round be done, and waits until one has ended.
-    pub(super) async fn head(&self, stop: &CancellationToken) {
+    pub(crate) async fn head(&self, stop: &CancellationToken) {
         let mut rounds = self.rounds.subscribe();
         self.want_head();
         tokio::select! {
+            biased;
             _ = rounds.changed() => {}
             () = stop.cancelled() => {}
         }
     }
 
     /// Returns when a round is to be done.
-    pub(super) async fn head_wanted(&self) {
+    pub(crate) async fn head_wanted(&self) {
         while !self.is_head_wanted.load(Ordering::SeqCst) {
             self.wakes.notified().await;
         }
     }
 
-    pub(super) fn round_ended(&self) {
+    pub(crate) fn round_ended(&self) {
         self.rounds.send_modify(|count| *count += 1);
     }
 
     /// No more records.
-    pub(super) fn fail(&self, error: VaultError) {
+    pub(crate) fn fail(&self, error: VaultError) {
         *self.failure.lock() = Some(error);
         self.want_head();
     }
 
     /// What ended the records, if anything did.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.failure.lock().take().map_or(Ok(()), Err)
     }
 }

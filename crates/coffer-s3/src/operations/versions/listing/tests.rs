@@ -10,7 +10,7 @@ use s3s::dto::{
 use s3s::xml::{Serialize, Serializer};
 
 use super::*;
-use crate::http::dates::timestamp;
+use crate::http::dates::in_seconds;
 use crate::operations::listing::{prefixes, written};
 
 const OWNER: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
@@ -96,7 +96,7 @@ fn by_s3s(asked: &Asked, page: &VersionsPage, owners: &Owners) -> String {
             e_tag: Some(ETag::Strong(content.etag)),
             is_latest: Some(row.is_latest),
             key: text(row.name.expose()),
-            last_modified: Some(timestamp(row.modified_ms)),
+            last_modified: Some(in_seconds(row.modified_ms)),
             owner: Some(owners.of(row.owner.clone())),
             size: i64::try_from(content.size_bytes).ok(),
             storage_class: Some(ObjectVersionStorageClass::from_static("STANDARD")),
@@ -107,7 +107,7 @@ fn by_s3s(asked: &Asked, page: &VersionsPage, owners: &Owners) -> String {
     let marker = |row: &ListedVersion| DeleteMarkerEntry {
         is_latest: Some(row.is_latest),
         key: text(row.name.expose()),
-        last_modified: Some(timestamp(row.modified_ms)),
+        last_modified: Some(in_seconds(row.modified_ms)),
         owner: Some(owners.of(row.owner.clone())),
         version_id: Some(row.version.to_string()),
     };
