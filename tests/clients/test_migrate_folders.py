@@ -173,3 +173,34 @@ def test_an_empty_folder_whose_bucket_is_missing_is_told(migrator, shares):
     assert failed["message"] == "the bucket is not at the target"
     migrator.migrate(source=shares.parent)
     assert migrator.migrate("--check", source=shares.parent).failed == {}
+
+
+def test_a_file_is_no_source(migrator, s3, bucket, shares):
+    film = shares / "film.mkv"
+    film.write_bytes(b"film")
+    report = migrator.home / "report.jsonl"
+    for words in ([f"s3://{bucket}"], [f"s3://{bucket}", "--check"], []):
+        _, told = migrator.run("migrate", film, *words, "--report", report, code=2)
+        assert "is no folder: `coffer put" in told
+    assert names(s3, bucket) == set()
+    assert not list(migrator.home.glob("*report*")) + list(migrator.home.glob(".*report*"))
+
+
+def test_a_report_takes_the_place_of_files_only(migrator, s3, shares):
+    (shares / "file").write_text("x")
+    file, link = migrator.home / "private.jsonl", migrator.home / "link.jsonl"
+    file.write_text("old")
+    file.chmod(0o600)
+    link.symlink_to(file)
+    migrator.run("migrate", shares.parent, "--report", link)
+    assert link.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert shares.name in file.read_text()
+    out, _ = migrator.run("migrate", shares.parent, "--report", "/dev/stdout")
+    assert b'"outcome":"there"' in out
+    for wrong in (migrator.home, "-"):
+        _, told = migrator.run("migrate", shares.parent, "--report", wrong, code=2)
+        assert "--report" in told
+    assert {path.name for path in migrator.home.iterdir()} >= {file.name, link.name}
+    assert not list(migrator.home.glob("*coffer-part"))
+    assert not list(migrator.home.parent.glob(".*coffer-part"))

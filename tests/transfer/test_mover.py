@@ -216,6 +216,17 @@ def test_copies(mover, s3, bucket, tmp_path):
     assert "coffer put" in told
 
 
+def test_spaces_in_values_are_signed_as_servers_read_them(mover, s3, bucket, tmp_path):
+    source = tmp_path / "source"
+    source.write_text("x")
+    kind = ("--content-type", "text/x;  a=b", "--metadata", "title=Minutes  of May")
+    mover.run("put", source, f"s3://{bucket}/x", *kind, "--metadata", "tab=a\tb")
+    head = s3.head_object(Bucket=bucket, Key="x")
+    assert head["Metadata"]["title"] == "Minutes  of May"
+    mover.run("put", source, f"s3://{bucket}/y", "--metadata", "a=2", "--metadata", "a=1")
+    assert s3.head_object(Bucket=bucket, Key="y")["Metadata"]["a"] == "2,1"
+
+
 def test_headers_and_versions(mover, s3, bucket, tmp_path):
     s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     source = tmp_path / "source"

@@ -204,6 +204,25 @@ def test_a_target_that_takes_no_writes(mover, s3, bucket, tmp_path):
     assert "No such file" in told
 
 
+def test_a_home_that_takes_no_writes(mover, s3, bucket, source):
+    # A folder that not even root can make.
+    mover.environment |= {"XDG_STATE_HOME": "", "HOME": "/proc/none"}
+    events = mover.events("put", source, f"s3://{bucket}/x")
+    [note] = [event["message"] for event in events if event["event"] == "note"]
+    assert "will begin anew; set XDG_STATE_HOME" in note
+    assert s3.head_object(Bucket=bucket, Key="x")["ContentLength"] == BYTES
+    assert uploads(s3, bucket) == []
+
+
+def test_a_full_output_goes_on_with_nothing(mover, bucket, source):
+    mover.run("put", source, f"s3://{bucket}/x")
+    with open("/dev/full", "wb") as full:
+        process = mover.start("get", f"s3://{bucket}/x", "-", stdout=full)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"No space left" in told and b"goes on" not in told
+
+
 def test_two_at_once_do_not_write_to_one_file(mover, bucket, source, tmp_path):
     mover.run("put", source, f"s3://{bucket}/x")
     target = tmp_path / "x"

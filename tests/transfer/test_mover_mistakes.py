@@ -1,5 +1,7 @@
 """What the mover says of names, keys and authorities that are not what was meant."""
 
+import os
+
 import pytest
 
 from harness.mover import Mover
@@ -49,7 +51,21 @@ def test_a_prefix_that_no_name_has_is_told(mover, s3, bucket, tmp_path):
     s3.delete_object(Bucket=bucket, Key="here/a")
     # An empty bucket is as empty here.
     mover.run("get", "-r", f"s3://{bucket}", into)
-    mover.run("cp", "-r", f"s3://{bucket}", f"s3://{bucket}/to/")
+    s3.create_bucket(Bucket="copies-of-nothing")
+    mover.run("cp", "-r", f"s3://{bucket}", "s3://copies-of-nothing/to/")
+    s3.delete_bucket(Bucket="copies-of-nothing")
+
+
+def test_a_prefix_is_not_copied_into_itself(mover, s3, bucket):
+    for key in ("a", "f/b"):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"x")
+    for source, target in (("", "zz/"), ("f", "f/g"), ("f/", "f/")):
+        command = ("cp", "-r", f"s3://{bucket}/{source}", f"s3://{bucket}/{target}")
+        _, told = mover.run(*command, code=2)
+        assert "lies in what is copied" in told
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 2
+    mover.run("cp", "-r", f"s3://{bucket}/f", f"s3://{bucket}/fg")
+    assert s3.get_object(Bucket=bucket, Key="fg/b")["Body"].read() == b"x"
 
 
 def test_a_wrong_key_is_told_as_such(mover, s3, bucket, tmp_path):
@@ -93,3 +109,23 @@ def test_help_names_the_port_of_objects_and_what_is_kept(mover):
     for command in ("put", "get"):
         out, _ = mover.run(command, "--help")
         assert b"modes and owners are not" in b" ".join(out.replace(b"their ", b"").split())
+
+
+@pytest.mark.parametrize("end", ["part", "journal"])
+def test_a_link_where_unfinished_files_lie_is_not_written_through(mover, s3, bucket, end):
+    s3.put_object(Bucket=bucket, Key="x", Body=b"from the bucket")
+    victim = mover.home / f"victim-{end}"
+    victim.write_bytes(b"precious")
+    beside = mover.home / f".x.coffer-{end}"
+    beside.symlink_to(victim)
+    _, told = mover.run("get", f"s3://{bucket}/x", "x", code=1)
+    assert "is a link, or no regular file" in told
+    beside.unlink()
+    # A pipe is not waited for.
+    os.mkfifo(beside)
+    mover.run("get", f"s3://{bucket}/x", "x", code=1)
+    beside.unlink()
+    assert victim.read_bytes() == b"precious"
+    mover.run("get", f"s3://{bucket}/x", "x")
+    assert (mover.home / "x").read_bytes() == b"from the bucket"
+    (mover.home / "x").unlink()

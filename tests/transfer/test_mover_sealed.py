@@ -1,6 +1,9 @@
 """coffer put and get by sealed transfer, where the bucket allows it."""
 
+import contextlib
 import signal
+import socket
+import threading
 
 import pytest
 
@@ -85,3 +88,55 @@ def test_a_data_port_that_can_not_be_reached(own_server, tmp_path):
     _, told = mover.run("get", "s3://films/x", "-", "--transfer", "sealed", code=1)
     assert "cannot be reached" in told
     assert mover.run("get", "s3://films/x", "-")[0] == content(MIB)
+
+
+def answers_nothing(_):
+    pass
+
+
+def answers_as_a_website(connection):
+    connection.recv(65536)
+    head = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\nConnection: close\r\n\r\n"
+    connection.sendall(head + b"proxy")
+    connection.close()
+
+
+def answers_as_ssh(connection):
+    connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (answers_nothing, "it answers nothing"),
+        (answers_as_a_website, "does not answer as a data port"),
+        (answers_as_ssh, "is not HTTP"),
+    ],
+)
+def test_what_is_no_data_port_is_gone_round(own_server, tmp_path, answer, why):
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listening:
+        port = listening.getsockname()[1]
+        kept = []
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    kept.append(listening.accept()[0])
+                    with contextlib.suppress(OSError):
+                        answer(kept[-1])
+
+        threading.Thread(target=serve, daemon=True).start()
+        server = own_server(arguments=["--data-advertise", f"http://127.0.0.1:{port}"]).start()
+        run(server, "level", "create", "video", "--rank", "0", "--same-label", "--sealed-transfer")
+        run(server, "bucket", "create", "films", "--level", "video")
+        mover = Mover(server, tmp_path / "home")
+        source = write_file(tmp_path / "source", 20 * MIB)
+        for command in (
+            ("put", source, "s3://films/x"),
+            ("get", "s3://films/x", tmp_path / "got"),
+        ):
+            events = mover.events(*command, timeout=40)
+            [note] = [event["message"] for event in events if event["event"] == "note"]
+            assert why in note and note.endswith("going on by TLS")
+            assert [it["transfer"] for it in events if it["event"] == "done"] == ["tls"]
+        assert digest(tmp_path / "got") == digest(source)

@@ -25,6 +25,9 @@ pub const TRANSFER_STANDSTILL: Duration = Duration::from_secs(30);
 /// transfer, of at most 5 GiB, still fits beside.
 pub const TRANSFER_TLS_BYTES: u64 = 64 << 30;
 
+/// How long a data port may take to say that it does not know a ticket.
+pub const TRANSFER_CHECK: Duration = Duration::from_secs(5);
+
 /// How long a server may take to say whether what it was sent is whole and durable.
 pub const TRANSFER_VERDICT: Duration = Duration::from_secs(300);
 
@@ -39,6 +42,10 @@ pub const VERDICT_PAUSE_FIRST: Duration = Duration::from_millis(10);
 
 /// How long is waited at most.
 pub const VERDICT_PAUSE: Duration = Duration::from_secs(1);
+
+/// How much older an object may be told to be than the request that stored it: times are told in
+/// whole seconds.
+pub const COMMIT_AGE_SLACK: Duration = Duration::from_secs(2);
 
 /// Bytes of an answer that offers a sealed transfer, or takes an announcement.
 pub const TRANSFER_ANSWER_BYTES: usize = 256 * 1024;
@@ -114,6 +121,9 @@ pub const PART_HEADS_MAX: u32 = 1_000;
 
 /// Bytes of a part that is copied.
 pub const COPY_PART_BYTES: u64 = 1 << 30;
+
+/// How often a journal is opened again that was removed while it was opened.
+pub const JOURNAL_OPENS: u32 = 100;
 
 /// Bytes of a journal: 10,000 pieces of some 200 bytes.
 pub const JOURNAL_BYTES: u64 = 16 << 20;

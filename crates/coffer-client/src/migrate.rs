@@ -147,7 +147,8 @@ impl Migration {
     /// When the source's buckets can't be listed, or the report not be written; all else is told
     /// and stands in the summary.
     pub async fn run(self: &Arc<Self>) -> Result<Summary, MigrateError> {
-        let found = self.origin.buckets(&self.options).await?;
+        let found = self.origin.buckets(&self.options).await;
+        let found = found.inspect_err(|_| self.report.discard())?;
         for path in found.strays {
             let what = path.display().to_string();
             self.missing(&what, &MigrateError::Stray { path });

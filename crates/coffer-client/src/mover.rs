@@ -57,6 +57,7 @@ pub use self::get::target_path;
 pub use self::location::Location;
 pub use self::sealed_way::Transfer;
 
+pub(crate) use self::journal::open_own;
 pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::Source;
@@ -101,6 +102,8 @@ struct Told {
     waiting: AtomicBool,
     /// That the server tells nothing to compare an object with.
     unproven: AtomicBool,
+    /// That what is stored of uploads can't be noted.
+    unnoted: AtomicBool,
 }
 
 impl Mover {

@@ -60,7 +60,7 @@ impl Signer {
     }
 
     /// The value of `authorization` of a request without a query. `headers`: those to sign, with
-    /// lower-case names, sorted.
+    /// lower-case names, sorted by them; of one name, as they are sent.
     pub fn authorization(
         &self,
         method: &str,
@@ -79,12 +79,21 @@ impl Signer {
         headers: &[(&str, &str)],
         payload_hash: &str,
     ) -> String {
-        debug_assert!(headers.is_sorted());
+        debug_assert!(headers.is_sorted_by_key(|(name, _)| *name));
         let mut canonical = format!("{method}\n{encoded_path}\n{query}\n");
         let mut names = String::new();
-        for (name, value) in headers {
-            canonical.extend([*name, ":", *value, "\n"]);
-            names.extend([if names.is_empty() { "" } else { ";" }, *name]);
+        // One line a name, with all its values; each has one space where it has any.
+        for same in headers.chunk_by(|one, other| one.0 == other.0) {
+            let name = same[0].0;
+            canonical.extend([name, ":"]);
+            for (place, (_, value)) in same.iter().enumerate() {
+                canonical.push_str(if place == 0 { "" } else { "," });
+                for (place, word) in value.split_ascii_whitespace().enumerate() {
+                    canonical.extend([if place == 0 { "" } else { " " }, word]);
+                }
+            }
+            canonical.push('\n');
+            names.extend([if names.is_empty() { "" } else { ";" }, name]);
         }
         canonical.extend(["\n", &names, "\n", payload_hash]);
         let hash = sha256_hex(canonical.as_bytes());
@@ -137,6 +146,28 @@ mod tests {
         headers: Vec<(String, String)>,
         payload_hash: String,
         signature: String,
+    }
+
+    #[test]
+    fn values_have_one_form() {
+        let credentials = Credentials {
+            access_key_id: "A".to_owned(),
+            secret_access_key: "s".to_owned().into(),
+            session_token: None,
+        };
+        let signer = Signer::new(&credentials, S3, OffsetDateTime::UNIX_EPOCH);
+        let signed = |headers: &[(&str, &str)]| signer.authorization("PUT", "/b/k", headers, "x");
+        let plain = signed(&[("host", "h"), ("x-amz-meta-a", "one two")]);
+        for spaced in ["one  two", " one\ttwo ", "one \t two"] {
+            assert_eq!(signed(&[("host", "h"), ("x-amz-meta-a", spaced)]), plain);
+        }
+        let joined = signed(&[("host", "h"), ("x-amz-meta-a", "2,1")]);
+        let apart = signed(&[("host", "h"), ("x-amz-meta-a", "2"), ("x-amz-meta-a", "1")]);
+        assert_eq!(apart, joined);
+        assert!(
+            joined.contains("SignedHeaders=host;x-amz-meta-a,"),
+            "{joined}"
+        );
     }
 
     #[test]

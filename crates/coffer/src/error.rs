@@ -214,7 +214,9 @@ impl Error {
                 MoverError::Location { .. }
                 | MoverError::S3(S3Error::Client(ClientError::Endpoint { .. })),
             )
-            | Self::Migrate(MigrateError::Source { .. }) => ExitCode::from(2),
+            | Self::Migrate(MigrateError::Source { .. } | MigrateError::Report { .. }) => {
+                ExitCode::from(2)
+            }
             Self::Client(ClientError::Refused { code, .. }) if code == "invalid_request" => {
                 ExitCode::from(2)
             }

@@ -21,6 +21,14 @@ pub enum MigrateError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// The report can't be written there.
+    #[error("--report {path}: {problem}", path = path.display())]
+    Report {
+        /// The file that was named.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// A bucket that was named is not there.
     #[error("the source has no bucket {bucket}")]
     NoBucket {
@@ -162,7 +170,7 @@ impl MigrateError {
     pub fn code(&self) -> &str {
         match self {
             Self::Mover(error) => error.code(),
-            Self::Source { .. } => "invalid_argument",
+            Self::Source { .. } | Self::Report { .. } => "invalid_argument",
             Self::NoBucket { .. } => "NoSuchBucket",
             Self::Stray { .. } => "in_no_bucket",
             Self::Link => "symbolic_link",

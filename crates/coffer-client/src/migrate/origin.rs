@@ -91,6 +91,9 @@ impl Origin {
     /// The buckets that are meant.
     pub(super) async fn buckets(&self, options: &MigrationOptions) -> Result<Found, MigrateError> {
         let mut strays = Vec::new();
+        if let Self::Folder(root) | Self::Folders(root) = self {
+            block_in_place(|| check(root))?;
+        }
         let mut all = match self {
             Self::Service { client, bucket } => match bucket {
                 Some(bucket) => vec![bucket.clone()],
@@ -144,6 +147,17 @@ impl Origin {
     }
 }
 
+/// Whether what is to be a folder is something else. What is missing is told when it is read.
+fn check(root: &Path) -> Result<(), MigrateError> {
+    match std::fs::metadata(root) {
+        Ok(there) if !there.is_dir() => Err(MigrateError::Source {
+            text: root.display().to_string(),
+            problem: "is no folder: `coffer put FILE s3://BUCKET/NAME` stores a file",
+        }),
+        _ => Ok(()),
+    }
+}
+
 fn first_level(root: &Path) -> Result<(Vec<String>, Vec<PathBuf>), MigrateError> {
     let failed = |error| MigrateError::local("reading the folder", root)(error);
     let (mut folders, mut files) = (Vec::new(), Vec::new());
@@ -163,6 +177,18 @@ fn first_level(root: &Path) -> Result<(Vec<String>, Vec<PathBuf>), MigrateError>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_no_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("film.mkv");
+        std::fs::write(&file, "film").unwrap();
+        check(folder.path()).unwrap();
+        check(&folder.path().join("missing")).unwrap();
+        let error = check(&file).unwrap_err();
+        assert_eq!(error.code(), "invalid_argument");
+        assert!(error.to_string().contains("coffer put"), "{error}");
+    }
 
     #[test]
     fn sources() {

@@ -1,6 +1,6 @@
 //! What arrived, version by version, and what did not.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::limits::MIGRATE_TOLD;
 use crate::migrate::error::MigrateError;
-use crate::mover::Failure;
+use crate::mover::{Failure, open_own};
 
 /// Something that did not come.
 pub type Missing = Failure;
@@ -103,9 +103,57 @@ pub(super) enum Proof {
 
 struct Open {
     out: BufWriter<File>,
-    unfinished: PathBuf,
+    /// What it is called until it is whole; none of what is written as it comes, such as a pipe.
+    unfinished: Option<PathBuf>,
     path: PathBuf,
     failure: Option<std::io::Error>,
+}
+
+impl Open {
+    fn new(path: &Path) -> Result<Self, MigrateError> {
+        let wrong = |problem| MigrateError::Report {
+            path: path.to_owned(),
+            problem,
+        };
+        let failed = |error| MigrateError::local("writing the report", path)(error);
+        if path == Path::new("-") {
+            return Err(wrong("name a file; /dev/stdout is standard output"));
+        }
+        let there = fs::metadata(path).ok();
+        if there.as_ref().is_some_and(fs::Metadata::is_dir) {
+            return Err(wrong("is a folder: name a file in it"));
+        }
+        // As /dev/stdout, which may stand for a file that others write to as well.
+        let is_of_system = |path: &Path| path.starts_with("/proc");
+        let link = fs::read_link(path);
+        let is_of_system = is_of_system(path) || link.is_ok_and(|to| is_of_system(&to));
+        if there
+            .as_ref()
+            .is_some_and(|there| !there.is_file() || is_of_system)
+        {
+            let file = OpenOptions::new().append(true).open(path);
+            return Ok(Self {
+                out: BufWriter::new(file.map_err(failed)?),
+                unfinished: None,
+                path: path.to_owned(),
+                failure: None,
+            });
+        }
+        // A link stays, and what it points to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let unfinished = path.with_file_name(format!(".{name}.coffer-part"));
+        let file = open_own(&unfinished, 0o666)?;
+        // Who could not read the last report, can't read this one.
+        let kept = there.map_or(Ok(()), |there| file.set_permissions(there.permissions()));
+        kept.and_then(|()| file.set_len(0)).map_err(failed)?;
+        Ok(Self {
+            out: BufWriter::new(file),
+            unfinished: Some(unfinished),
+            path,
+            failure: None,
+        })
+    }
 }
 
 /// Gathers it.
@@ -115,22 +163,12 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Writes lines to a file, which has its name when it is whole.
+    /// Writes lines to a file, which has its name when it is whole. What is no regular file, such
+    /// as a device or a pipe, gets them as they come.
     pub(super) fn new(path: Option<&Path>) -> Result<Self, MigrateError> {
-        let open = |path: &Path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let unfinished = path.with_file_name(format!(".{name}.coffer-part"));
-            let file = File::create(&unfinished);
-            let file = file.map_err(MigrateError::local("writing the report", path))?;
-            Ok::<_, MigrateError>(Mutex::new(Open {
-                out: BufWriter::new(file),
-                unfinished,
-                path: path.to_owned(),
-                failure: None,
-            }))
-        };
+        let file = path.map(Open::new).transpose()?;
         Ok(Self {
-            file: path.map(open).transpose()?,
+            file: file.map(Mutex::new),
             summary: Mutex::new(Summary {
                 buckets: Vec::new(),
                 missing: 0,
@@ -166,6 +204,15 @@ impl Report {
         self.summary.lock().buckets.push(report);
     }
 
+    /// Leaves nothing where nothing was begun.
+    pub(super) fn discard(&self) {
+        if let Some(file) = &self.file
+            && let Some(unfinished) = &file.lock().unfinished
+        {
+            let _ = fs::remove_file(unfinished);
+        }
+    }
+
     /// The whole; the file gets its name.
     pub(super) fn finish(&self) -> Result<Summary, MigrateError> {
         let summary = self.summary.lock().clone();
@@ -175,12 +222,52 @@ impl Report {
             }
             let mut open = file.lock();
             let failed = open.failure.take().map_or(Ok(()), Err);
-            let written = failed
-                .and_then(|()| open.out.flush())
-                .and_then(|()| open.out.get_ref().sync_all())
-                .and_then(|()| fs::rename(&open.unfinished, &open.path));
+            let mut written = failed.and_then(|()| open.out.flush());
+            if let Some(unfinished) = &open.unfinished {
+                written = written
+                    .and_then(|()| open.out.get_ref().sync_all())
+                    .and_then(|()| fs::rename(unfinished, &open.path));
+            }
             written.map_err(MigrateError::local("writing the report", &open.path))?;
         }
         Ok(summary)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_stays_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let report = Report::new(Some(&link)).unwrap();
+        report.line(&1);
+        assert_eq!(fs::read(&file).unwrap(), b"old");
+        report.finish().unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"1\n");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        for wrong in [folder.path(), Path::new("-")] {
+            let error = Report::new(Some(wrong)).err().unwrap();
+            assert_eq!(error.code(), "invalid_argument");
+        }
+        assert!(fs::read_dir(&folder).unwrap().count() == 2);
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let reading = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).unwrap()
+        });
+        let report = Report::new(Some(&pipe)).unwrap();
+        report.line(&2);
+        report.finish().unwrap();
+        drop(report);
+        assert_eq!(reading.join().unwrap(), b"2\n");
+        assert!(!fs::metadata(&pipe).unwrap().is_file());
     }
 }

@@ -133,13 +133,7 @@ impl Mover {
         from: &ObjectName,
         head: &ObjectHead,
     ) -> Result<Vec<(String, String)>, MoverError> {
-        let kept = KEPT.into_iter().filter_map(|name| {
-            let value = head.header(name)?.to_owned();
-            Some((name.to_owned(), value))
-        });
-        let metadata = head.metadata().into_iter();
-        let metadata = metadata.map(|(name, value)| (format!("x-amz-meta-{name}"), value));
-        let mut headers: Vec<_> = kept.chain(metadata).collect();
+        let mut headers = kept(head);
         if head.header("x-amz-tagging-count").is_some() {
             let tags = self.client.tags(from).await?;
             headers.push(("x-amz-tagging".to_owned(), tags));
@@ -181,6 +175,17 @@ impl Mover {
     }
 }
 
+/// What a copy is to have of what is said of its source, in whatever script.
+fn kept(head: &ObjectHead) -> Vec<(String, String)> {
+    let kept = KEPT.into_iter().filter_map(|name| {
+        let value = String::from_utf8_lossy(head.headers.get(name)?.as_bytes());
+        Some((name.to_owned(), value.into_owned()))
+    });
+    let metadata = head.metadata().into_iter();
+    let metadata = metadata.map(|(name, value)| (format!("x-amz-meta-{name}"), value));
+    kept.chain(metadata).collect()
+}
+
 /// What it means that the source is another than was seen.
 fn changed(error: S3Error) -> MoverError {
     if error.is_changed() {
@@ -193,4 +198,24 @@ fn changed(error: S3Error) -> MoverError {
 /// How long the parts of a copy are.
 fn part_bytes(bytes: u64) -> u64 {
     super::plan::part_bytes(bytes).max(COPY_PART_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderMap, HeaderValue};
+
+    #[test]
+    fn copies_keep_what_is_no_ascii() {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-length", HeaderValue::from_static("1"));
+        for name in ["content-disposition", "x-amz-meta-title"] {
+            let value = HeaderValue::from_bytes("attachment; filename=\"für.pdf\"".as_bytes());
+            headers.insert(name, value.unwrap());
+        }
+        let kept = kept(&ObjectHead::of_headers(headers).unwrap());
+        let names: Vec<_> = kept.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["content-disposition", "x-amz-meta-title"]);
+        assert!(kept.iter().all(|(_, value)| value.contains("für.pdf")));
+    }
 }

@@ -133,6 +133,11 @@ impl MoverError {
         let path = path.to_owned();
         move |source| {
             let advice = match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+                    if path == Path::new("standard output") =>
+                {
+                    "; make room, and run this again from the beginning"
+                }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "; make room and run this again: it goes on with what is there"
                 }
@@ -179,7 +184,7 @@ impl MoverError {
     /// Whether what was begun is worth keeping: the same may go well later.
     pub(super) fn may_go_on(&self) -> bool {
         match self {
-            Self::S3(error) => error.is_passing(),
+            Self::S3(error) => error.is_passing() || error.is_used_up(),
             Self::Sealed(_) | Self::Local { .. } | Self::Busy { .. } | Self::Lost => true,
             _ => false,
         }

@@ -116,10 +116,13 @@ impl Mover {
         attempt: u32,
         error: SealedError,
     ) -> Result<(), MoverError> {
-        if let Some(is_first) = self.sealed.gives_up(&error) {
+        let by_tls = |error: &SealedError, is_first: bool| {
             if is_first {
                 self.tell(&Event::Note(&format!("{error}; going on by TLS")));
             }
+        };
+        if let Some(is_first) = self.sealed.gives_up(&error) {
+            by_tls(&error, is_first);
             return Ok(());
         }
         if !error.is_passing() {
@@ -129,9 +132,15 @@ impl Mover {
             endpoint: self.client.endpoint().text().to_owned(),
             problem: error.to_string(),
         };
-        match self.client.pause(attempt, broken).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(error.into()),
+        if self.client.pause(attempt, broken).await.is_ok() {
+            return Ok(());
+        }
+        match self.sealed.gives_up_at_last() {
+            Some(is_first) => {
+                by_tls(&error, is_first);
+                Ok(())
+            }
+            None => Err(error.into()),
         }
     }
 
@@ -188,13 +197,18 @@ impl Mover {
         {
             request = request.header(TRANSFER_HEADER, SEALED);
         }
-        let answer = match self.client.send(&request).await {
+        // What breaks is asked for again by who waits for all of it.
+        let answer = match self.client.send_once(&request).await {
             Err(error) if error.is_changed() => return Err(MoverError::ObjectChanged),
             answered => answered?,
         };
-        // A server without ranges would give the object from its beginning.
-        let is_all = start == 0 && end == wanted.bytes;
-        if start < end && !is_all && answer.status.as_u16() != 206 {
+        if let Some(etag) = answer.header("etag")
+            && !wanted.etag.is_empty()
+            && bare(etag) != bare(&wanted.etag)
+        {
+            return Err(MoverError::ObjectChanged);
+        }
+        if start < end && !is_range(&answer, &(start..end), wanted.bytes) {
             return Err(S3Error::Unreadable {
                 endpoint: self.client.endpoint().text().to_owned(),
                 problem: "is not the range that was asked for",
@@ -249,6 +263,37 @@ impl Mover {
     }
 }
 
+/// Whether an answer is about this range of an object of so many bytes. A server without ranges
+/// gives the object from its beginning.
+fn is_range(answer: &Answer, range: &Range<u64>, of: u64) -> bool {
+    if answer.status.as_u16() != 206 {
+        return *range == (0..of);
+    }
+    // An offer says in its body what it is of, which may be less.
+    answer.header(TRANSFER_HEADER) == Some(SEALED)
+        || answer
+            .header("content-range")
+            .is_some_and(|told| is_content_range(told, range, of))
+}
+
+fn is_content_range(told: &str, range: &Range<u64>, of: u64) -> bool {
+    let read = || {
+        let (unit, told) = told.trim().split_once(' ')?;
+        let (ends, whole) = told.trim().split_once('/')?;
+        let (first, last) = ends.split_once('-')?;
+        let is_whole = whole == "*" || whole.parse() == Ok(of);
+        let number = |text: &str| text.parse::<u64>().ok();
+        let is_it = number(first)? == range.start && number(last)?.checked_add(1)? == range.end;
+        Some(unit.eq_ignore_ascii_case("bytes") && is_whole && is_it)
+    };
+    read().unwrap_or(false)
+}
+
+/// An ETag without its quotes. What packs an answer on the way makes it a weak one.
+fn bare(etag: &str) -> &str {
+    etag.trim_start_matches("W/").trim_matches('"')
+}
+
 /// Takes the body of an answer, and writes larger runs of it.
 async fn take_all(mut answer: Answer, arriving: &mut Arriving) -> Result<(), MoverError> {
     let mut held: Vec<u8> = Vec::with_capacity(WRITE_BYTES);
@@ -272,5 +317,29 @@ async fn take_all(mut answer: Answer, arriving: &mut Arriving) -> Result<(), Mov
             problem: "the object ended too early".to_owned(),
         }
         .into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_that_were_asked_for() {
+        let is = |told: &str| is_content_range(told, &(10..20), 100);
+        assert!(is("bytes 10-19/100") && is("bytes 10-19/*") && is("Bytes 10-19/100"));
+        for other in [
+            "",
+            "bytes",
+            "bytes */100",
+            "bytes 10-20/100",
+            "bytes 0-9/100",
+            "bytes 10-19/101",
+            "items 10-19/100",
+            "bytes 10-18446744073709551615/100",
+        ] {
+            assert!(!is(other), "{other}");
+        }
+        assert_eq!(bare("W/\"a\""), bare("a"));
     }
 }

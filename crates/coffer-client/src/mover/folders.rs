@@ -263,12 +263,20 @@ impl Mover {
     /// Has the server copy all objects whose names begin with that of `from`.
     ///
     /// # Errors
-    /// When they can't be listed; all else is told and counted.
+    /// When they can't be listed, or the copies would lie among what is copied: then there would
+    /// be no end of it. All else is told and counted.
     pub async fn copy_folder(
         self: &Arc<Self>,
         from: &Location,
         to: &Location,
     ) -> Result<Counts, MoverError> {
+        if from.holds(to) {
+            return Err(MoverError::Location {
+                text: to.to_string(),
+                problem: "lies in what is copied, so the copies would be copied as well, without \
+                          an end: name a place outside of it",
+            });
+        }
         let mut crowd = Crowd::new(self);
         let mut after = None;
         let mut has_any = false;

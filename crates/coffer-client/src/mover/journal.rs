@@ -2,15 +2,16 @@
 //! A line that a crash has cut off means nothing.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
+use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::limits::JOURNAL_BYTES;
+use crate::limits::{JOURNAL_BYTES, JOURNAL_OPENS};
 use crate::mover::error::MoverError;
 
 /// A journal that is held by this process.
@@ -23,24 +24,28 @@ impl Journal {
     /// Opens a journal, or makes one, and keeps others out.
     ///
     /// # Errors
-    /// [`MoverError::Busy`], [`MoverError::Local`].
+    /// [`MoverError::Busy`], [`MoverError::Unsuitable`], [`MoverError::Local`].
     pub(super) fn open(path: &Path) -> Result<Self, MoverError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = options
-            .mode(0o600)
-            .open(path)
-            .map_err(MoverError::local("writing", path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self {
-                path: path.to_owned(),
-                file: Mutex::new(file),
-            }),
-            Err(TryLockError::WouldBlock) => Err(MoverError::Busy {
-                path: path.to_owned(),
-            }),
-            Err(TryLockError::Error(error)) => Err(MoverError::local("locking", path)(error)),
+        for _ in 0..JOURNAL_OPENS {
+            let file = open_own(path, 0o600)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => break,
+                Err(TryLockError::Error(error)) => {
+                    return Err(MoverError::local("locking", path)(error));
+                }
+            }
+            // Who held it may have removed it meanwhile: then this lock keeps none out.
+            if is_named(&file, path).map_err(MoverError::local("locking", path))? {
+                return Ok(Self {
+                    path: path.to_owned(),
+                    file: Mutex::new(file),
+                });
+            }
         }
+        Err(MoverError::Busy {
+            path: path.to_owned(),
+        })
     }
 
     /// What it is of, and what was done; none of one that is new, or that says something else.
@@ -91,6 +96,42 @@ impl Journal {
     }
 }
 
+/// Opens a file that is coffer's own, or makes one: never through a link, which others may have put
+/// there, and nothing that is no file.
+///
+/// # Errors
+/// [`MoverError::Unsuitable`], [`MoverError::Local`].
+pub(crate) fn open_own(path: &Path, mode: u32) -> Result<File, MoverError> {
+    // A pipe would be waited for.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let opened = options.mode(mode).custom_flags(flags).open(path);
+    let is_link = || fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
+    let is_file = match &opened {
+        Ok(file) => file.metadata().is_ok_and(|file| file.is_file()),
+        Err(_) => !is_link(),
+    };
+    if !is_file {
+        return Err(MoverError::Unsuitable {
+            path: path.to_owned(),
+            problem: "is a link, or no regular file, and has the name of a file of coffer's own: \
+                      remove it",
+        });
+    }
+    opened.map_err(MoverError::local("writing", path))
+}
+
+/// Whether a file still has its name.
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let held = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (held.dev(), held.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,5 +164,42 @@ mod tests {
         );
         journal.remove();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_was_removed_meanwhile_keeps_none_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let first = Journal::open(&path).unwrap();
+        let late = open_own(&path, 0o600).unwrap();
+        assert!(is_named(&late, &path).unwrap());
+        first.remove();
+        late.try_lock().unwrap();
+        assert!(!is_named(&late, &path).unwrap());
+        let second = Journal::open(&path).unwrap();
+        assert!(!is_named(&late, &path).unwrap());
+        assert!(matches!(Journal::open(&path), Err(MoverError::Busy { .. })));
+        drop(second);
+    }
+
+    #[test]
+    fn links_and_what_is_no_file_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("journal"), folder.path().join("other"));
+        let refused = || {
+            let error = Journal::open(&path).err().unwrap();
+            assert!(matches!(error, MoverError::Unsuitable { .. }), "{error}");
+            fs::remove_file(&path).unwrap();
+        };
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        refused();
+        assert!(!other.exists());
+        fs::write(&other, "precious").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        refused();
+        assert_eq!(fs::read(&other).unwrap(), b"precious");
+        let pipe = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(pipe.unwrap().success());
+        refused();
     }
 }

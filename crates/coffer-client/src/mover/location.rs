@@ -35,6 +35,12 @@ impl Location {
         Ok(ObjectName::new(&self.bucket, &self.key))
     }
 
+    /// Whether all that begins with `other` also begins with this: what is written there is found
+    /// here.
+    pub fn holds(&self, other: &Self) -> bool {
+        self.bucket == other.bucket && other.key.starts_with(&self.key)
+    }
+
     /// The same as the beginning of names of a folder: with a slash at its end.
     #[must_use]
     pub fn folder(mut self) -> Self {
@@ -94,5 +100,19 @@ mod tests {
             (String::new(), "a/".to_owned())
         );
         assert!("s3://b".parse::<Location>().unwrap().object().is_err());
+        let holds = |one: &str, other: &str| {
+            let place = |text: &str| text.parse::<Location>().unwrap().folder();
+            place(one).holds(&place(other))
+        };
+        for (one, other) in [("s3://b", "s3://b/a"), ("s3://b/a", "s3://b/a/")] {
+            assert!(holds(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("s3://b/a", "s3://b"),
+            ("s3://b/a", "s3://b/ab"),
+            ("s3://b", "s3://c/a"),
+        ] {
+            assert!(!holds(one, other), "{one} {other}");
+        }
     }
 }

@@ -6,6 +6,8 @@ mod state;
 
 mod verdict;
 
+mod commit;
+
 mod parts;
 
 mod stream;
@@ -103,13 +105,15 @@ impl Mover {
             kept_bytes: 0,
             was_sealed,
         };
-        if let Some(ticket) = self.announced(&body, name, None, headers).await? {
-            let mut headers = headers.to_vec();
-            headers.push(ticket);
-            headers.push((sent.algorithm.header().to_owned(), sent.text()));
-            let request = name.request(http::Method::PUT).headers(&headers);
-            let answer = self.client.send(&request).await?;
-            return Ok(done(Stored::of_headers(&answer.headers), true));
+        let mut attempt = 0;
+        while let Some(ticket) = self.announced(&body, name, None, headers).await? {
+            match self.commit(name, headers, ticket, (&sent, bytes)).await {
+                Ok(stored) => return Ok(done(stored, true)),
+                Err(error) => {
+                    attempt += 1;
+                    self.after_commit(attempt, error, bytes).await?;
+                }
+            }
         }
         let stored = self
             .client

@@ -31,6 +31,8 @@ pub(super) struct SealedWay {
     tls: Option<Arc<ClientConfig>>,
     /// Whether the data port could not be reached.
     is_closed: AtomicBool,
+    /// Whether anything went by it.
+    has_worked: AtomicBool,
 }
 
 impl SealedWay {
@@ -41,6 +43,7 @@ impl SealedWay {
             buckets: Mutex::default(),
             lanes: Mutex::default(),
             is_closed: AtomicBool::new(false),
+            has_worked: AtomicBool::new(false),
         }
     }
 
@@ -86,19 +89,35 @@ impl SealedWay {
 
     /// Whether to go on by TLS after this, from now on; true only the first time.
     pub(super) fn gives_up(&self, error: &SealedError) -> Option<bool> {
-        let is_unreachable = matches!(error, SealedError::Unreachable { .. });
-        (is_unreachable && self.wanted == Transfer::Auto)
-            .then(|| !self.is_closed.swap(true, Relaxed))
+        let is_none = matches!(
+            error,
+            SealedError::Unreachable { .. } | SealedError::NoDataPort { .. }
+        );
+        (is_none && self.wanted == Transfer::Auto).then(|| !self.is_closed.swap(true, Relaxed))
+    }
+
+    /// The same after all attempts, where nothing ever went by the data port.
+    pub(super) fn gives_up_at_last(&self) -> Option<bool> {
+        let may = self.wanted == Transfer::Auto && !self.has_worked.load(Relaxed);
+        may.then(|| !self.is_closed.swap(true, Relaxed))
     }
 
     /// A lane, which may have a connection.
     pub(super) fn lane(&self) -> Lane {
-        let kept = self.lanes.lock().pop();
-        kept.unwrap_or_else(|| Lane::trusting(self.tls.clone()))
+        if let Some(kept) = self.lanes.lock().pop() {
+            return kept;
+        }
+        let lane = Lane::trusting(self.tls.clone());
+        if self.wanted == Transfer::Auto && !self.has_worked.load(Relaxed) {
+            // What else may be there would be waited for much longer.
+            return lane.checking();
+        }
+        lane
     }
 
-    /// Takes a lane back.
+    /// Takes a lane back, by which all went well.
     pub(super) fn keep(&self, lane: Lane) {
+        self.has_worked.store(true, Relaxed);
         self.lanes.lock().push(lane);
     }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use self::early_sync::EarlySync;
 use crate::limits::WRITE_BYTES;
 use crate::mover::error::MoverError;
-use crate::mover::journal::Journal;
+use crate::mover::journal::{Journal, open_own};
 use crate::s3::checksum::{Algorithm, Checksum, Running};
 
 /// The ends of names that are no file's yet.
@@ -64,17 +64,22 @@ impl Target {
     /// Begins, or goes on, and tells what of this content is there, unproven.
     ///
     /// # Errors
-    /// [`MoverError::Unsuitable`] where no file may be put in its place, [`MoverError::Busy`] where
-    /// another process fetches to it, [`MoverError::Local`].
+    /// [`MoverError::Unsuitable`] where no file may be put in its place, or beside it,
+    /// [`MoverError::Busy`] where another process fetches to it, [`MoverError::Local`].
     pub(super) fn open(path: &Path, content: &Content) -> Result<(Self, Vec<Piece>), MoverError> {
         let replaced = check(path)?;
         let name = path.file_name().unwrap_or(OsStr::new(""));
         let part_path = path.with_file_name(beside(name, PART_END));
         let journal = Journal::open(&path.with_file_name(beside(name, JOURNAL_END)))?;
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(&part_path);
-        let file = file.map_err(MoverError::local("writing", &part_path))?;
+        let file = match open_own(&part_path, 0o666) {
+            Ok(file) => file,
+            Err(error) => {
+                if matches!(error, MoverError::Unsuitable { .. }) {
+                    journal.remove();
+                }
+                return Err(error);
+            }
+        };
         if let Some(replaced) = replaced {
             let set = rights::narrow(&file, &replaced);
             set.map_err(MoverError::local("setting the mode of", &part_path))?;

@@ -117,7 +117,8 @@ fn credentials(
     }
     if wanted.profile.is_none() {
         if let Some(data) = wanted.data {
-            return Credentials::of_file(&data.join("credentials"), profile);
+            // Its file is the server's own, and knows no profiles.
+            return Credentials::of_file(&data.join("credentials"), "default");
         }
         if let Some(found) = Credentials::of_variables(environment) {
             return Ok(found);
@@ -292,6 +293,8 @@ mod tests {
         let found = home.find(&wanted, &KEY).unwrap();
         assert_eq!(found.credentials.access_key_id, "O");
         assert_eq!(found.ca, Some(data.join("tls/ca.pem")));
+        let found = home.find(&wanted, &[("AWS_PROFILE", "p")]).unwrap();
+        assert_eq!(found.credentials.access_key_id, "O");
         // It is used in place of the variables; what was typed is used before it.
         let set = [("AWS_CA_BUNDLE", "/e.pem")];
         let ca = |wanted: &Wanted<'_>| home.find(wanted, &set).unwrap().ca;

@@ -119,6 +119,14 @@ impl Client {
         }
     }
 
+    /// Sends a request once, for who counts attempts by itself.
+    ///
+    /// # Errors
+    /// What it met.
+    pub(crate) async fn send_once(&self, request: &Request) -> Result<Answer, S3Error> {
+        self.attempt(request).await
+    }
+
     /// Waits before the attempt of this number, counted from one.
     ///
     /// # Errors
@@ -330,7 +338,8 @@ impl Client {
         if let Some(token) = &self.credentials.session_token {
             headers.push(("x-amz-security-token", token.as_str()));
         }
-        headers.sort_unstable();
+        // Values of one name are sent in the order that they have.
+        headers.sort_by(|one, other| one.0.cmp(other.0));
         let query = request.encoded_query();
         let authorization = signer.authorization_of_query(
             request.method.as_str(),

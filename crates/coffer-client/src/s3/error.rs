@@ -79,6 +79,12 @@ impl S3Error {
         self.code().is_some_and(|code| codes.contains(&code))
     }
 
+    /// Whether the ticket of a commit is no good, or was: the commit may have happened, and its
+    /// answer be lost.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.code() == Some("NoSuchTransfer")
+    }
+
     /// Whether the same request may go well after a while.
     pub fn is_passing(&self) -> bool {
         match self {
@@ -185,12 +191,15 @@ fn advice(code: &str, headers: &HeaderMap, now: OffsetDateTime) -> String {
     format!("; {text}")
 }
 
+/// A header that is a date of HTTP.
+pub(super) fn date_of(headers: &HeaderMap, name: &str) -> Option<OffsetDateTime> {
+    let date = headers.get(name)?.to_str().ok()?;
+    OffsetDateTime::parse(&date.replace("GMT", "+0000"), &Rfc2822).ok()
+}
+
 /// How far this machine's clock is from the server's.
 fn clocks(headers: &HeaderMap, now: OffsetDateTime) -> String {
-    let date = headers.get("date").and_then(|value| value.to_str().ok());
-    let theirs =
-        date.and_then(|date| OffsetDateTime::parse(&date.replace("GMT", "+0000"), &Rfc2822).ok());
-    let Some(theirs) = theirs else {
+    let Some(theirs) = date_of(headers, "date") else {
         return "; set this machine's clock: signatures are good for 15 minutes".to_owned();
     };
     let ahead = (now - theirs).whole_seconds();

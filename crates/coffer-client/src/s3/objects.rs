@@ -1,5 +1,7 @@
 //! Objects: what is known of one, storing, reading, copying and deleting.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, Method};
@@ -9,7 +11,7 @@ use crate::s3::body::{Answer, Sent};
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
 use crate::s3::composite::Composite;
-use crate::s3::error::S3Error;
+use crate::s3::error::{S3Error, date_of};
 use crate::s3::request::{Request, encoded, path};
 use crate::s3::xml::Element;
 use crate::sealed::{LENGTH_HEADER, STORED_HEADER, TRANSFER_HEADER};
@@ -94,6 +96,13 @@ impl ObjectHead {
     /// A header that is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// How old it was when this was said, by the clock of the server alone.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        let date = |name| date_of(&self.headers, name);
+        let age = date("date")? - date("last-modified")?;
+        Some(age.try_into().unwrap_or_default())
     }
 
     /// What users have said of it: names without their prefix, and values.

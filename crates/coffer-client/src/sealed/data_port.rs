@@ -10,7 +10,7 @@ use rustls_pki_types::ServerName;
 use zeroize::Zeroizing;
 
 use crate::https::told;
-use crate::limits::{CONNECT_TIMEOUT, TRANSFER_STANDSTILL};
+use crate::limits::{CONNECT_TIMEOUT, TRANSFER_STANDSTILL, TRANSFER_TICKET_BYTES};
 use crate::sealed::error::SealedError;
 
 /// A data port, and the path of one ticket there, which is as secret as the ticket.
@@ -46,6 +46,18 @@ impl DataPort {
             port: uri.port_u16().unwrap_or(usual_port),
             path: Zeroizing::new(uri.path_and_query()?.as_str().to_owned()),
         })
+    }
+
+    /// The same with a ticket that there is none of.
+    pub(super) fn without_ticket(&self) -> Self {
+        let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let ticket = "A".repeat(TRANSFER_TICKET_BYTES);
+        Self {
+            host: self.host.clone(),
+            port: self.port,
+            path: Zeroizing::new(format!("{folder}/{ticket}")),
+            speaks_tls: self.speaks_tls,
+        }
     }
 
     /// Host and port, as in a `Host` header.

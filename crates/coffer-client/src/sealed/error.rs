@@ -22,6 +22,27 @@ pub enum SealedError {
         /// Why.
         source: io::Error,
     },
+    /// Something takes connections where the data port should be, and is none: by TLS it may still
+    /// go.
+    #[error(
+        "at {address}, where the data port should be, is none: {problem}; forward that port to \
+         the server, or use --transfer tls"
+    )]
+    NoDataPort {
+        /// Host and port.
+        address: String,
+        /// What shows it.
+        problem: &'static str,
+    },
+    /// There is no room at the server.
+    #[error(
+        "the server has no room for what was sent to its data port {address} (status 507): make \
+         room there, and run this again"
+    )]
+    Full {
+        /// Host and port.
+        address: String,
+    },
     /// The data port does not take the ticket: its time is over, it was used, or what it stood for
     /// was taken back.
     #[error("the data port {address} did not take the ticket: it answered with status {status}")]

@@ -50,6 +50,7 @@ impl Lane {
                 Ok(announcement.ticket)
             }
             422 => Err(SealedError::Spoilt { address }),
+            507 => Err(SealedError::Full { address }),
             status => Err(SealedError::Refused { address, status }),
         }
     }

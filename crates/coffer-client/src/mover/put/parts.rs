@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -41,7 +42,9 @@ pub(super) struct Part {
     pub(super) bytes: u64,
     pub(super) was_kept: bool,
     pub(super) was_sealed: bool,
-    pub(super) is_unverified: bool,
+    /// Whether the server has not opened it yet; none of a part that was listed, which tells
+    /// nothing of it.
+    pub(super) is_unverified: Option<bool>,
 }
 
 /// What is there of before.
@@ -58,10 +61,7 @@ impl Mover {
         from: &Path,
         name: &ObjectName,
     ) -> Result<Done, MoverError> {
-        let endpoint = self.client.endpoint().text();
-        let state = self.options.state.as_deref();
-        let opened = state.map(|state| block_in_place(|| journal(state, endpoint, from, name)));
-        let journal = opened.transpose()?.map(Arc::new);
+        let journal = self.journal_of(from, name)?;
         let part_bytes = part_bytes(source.seen().bytes);
         let (begun, before) = self
             .begin(&source, name, part_bytes, journal.as_deref())
@@ -94,6 +94,31 @@ impl Mover {
             }
         }
         completed
+    }
+
+    /// Opens the journal of an upload. Where there is no place for it, the upload goes without.
+    fn journal_of(
+        &self,
+        from: &Path,
+        name: &ObjectName,
+    ) -> Result<Option<Arc<Journal>>, MoverError> {
+        let endpoint = self.client.endpoint().text();
+        let Some(state) = self.options.state.as_deref() else {
+            return Ok(None);
+        };
+        match block_in_place(|| journal(state, endpoint, from, name)) {
+            Ok(journal) => Ok(Some(Arc::new(journal))),
+            Err(error @ MoverError::Local { .. }) => {
+                if !self.told.unnoted.swap(true, Relaxed) {
+                    self.tell(&Event::Note(&format!(
+                        "{error}: an upload that breaks off will begin anew; set XDG_STATE_HOME to \
+                         a folder that can be written, and it goes on"
+                    )));
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Finds the upload that was begun before of the same file, or begins one.
@@ -210,7 +235,7 @@ impl Mover {
                     crc: number_of,
                     was_kept: true,
                     was_sealed: false,
-                    is_unverified: false,
+                    is_unverified: None,
                 });
             }
         }
@@ -234,33 +259,45 @@ impl Mover {
             let md5 = block_in_place(|| checksum(Algorithm::Md5, &body)).value;
             ("content-md5".to_owned(), BASE64.encode(md5))
         };
-        let mut headers = vec![header];
         let part = (upload.upload_id.as_str(), number);
-        let ticket = self.announced(&body, &upload.name, Some(part), &[]).await?;
-        let was_sealed = ticket.is_some();
-        let (body, sent) = match ticket {
-            Some(ticket) => {
-                headers.push(ticket);
-                (Bytes::new(), None)
-            }
-            None => (body, Some(self.sent())),
-        };
-        let storing = self
-            .client
-            .upload_part(&upload.name, part, &headers, body, sent);
-        let stored: Stored = storing.await?;
-        Ok(Part {
+        let done = |etag, was_sealed, is_unverified| Part {
             done: DonePart {
                 number,
-                etag: stored.etag,
+                etag,
                 checksum: upload.compares.then(|| sum.text()),
             },
             crc: number_of,
             bytes,
             was_kept: false,
             was_sealed,
-            is_unverified: stored.is_unverified,
-        })
+            is_unverified,
+        };
+        let mut attempt = 0;
+        loop {
+            let ticket = self.announced(&body, &upload.name, Some(part), &[]).await?;
+            let was_sealed = ticket.is_some();
+            let (body, sent) = if was_sealed {
+                (Bytes::new(), None)
+            } else {
+                (body.clone(), Some(self.sent()))
+            };
+            let headers: Vec<_> = { ticket.into_iter() }.chain([header.clone()]).collect();
+            let storing = self
+                .client
+                .upload_part(&upload.name, part, &headers, body, sent);
+            let error = match storing.await {
+                Ok(stored) => return Ok(done(stored.etag, was_sealed, Some(stored.is_unverified))),
+                Err(error) => error,
+            };
+            // The answer to a commit may be lost, and the part be there.
+            if error.is_used_up()
+                && let Some(etag) = self.held_part(&upload.name, part, (&sum, bytes)).await
+            {
+                return Ok(done(etag, was_sealed, None));
+            }
+            attempt += 1;
+            self.after_commit(attempt, error, bytes).await?;
+        }
     }
 
     /// Makes the object of its parts. Where the answer is lost, the object tells whether it is
@@ -276,8 +313,8 @@ impl Mover {
         let kept = parts.iter().filter(|part| part.was_kept);
         let kept_bytes = kept.map(|part| part.bytes).sum();
         let was_sealed = parts.iter().any(|part| part.was_sealed);
-        let is_unverified = parts.iter().any(|part| part.is_unverified);
-        let may_be = kept_bytes > 0;
+        let is_unverified = parts.iter().any(|part| part.is_unverified == Some(true));
+        let may_be = parts.iter().any(|part| part.is_unverified.is_none());
         let done: Vec<DonePart> = parts.into_iter().map(|part| part.done).collect();
         let whole = upload.compares.then_some(&sent);
         let (name, upload_id) = (&upload.name, &upload.upload_id);
@@ -289,7 +326,7 @@ impl Mover {
             Ok(stored) => stored,
             Err(error) => self.completed_after_all(name, &sent, bytes, error).await?,
         };
-        // Parts of before may have come sealed as well; the answer to this tells nothing of it.
+        // Parts that were listed may have come sealed; the answer to this tells nothing of it.
         stored.is_unverified |= is_unverified || may_be && self.is_unverified(name, &stored).await;
         Ok(Done {
             stored,

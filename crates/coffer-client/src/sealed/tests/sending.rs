@@ -65,13 +65,32 @@ fn what_arrives_opens_to_what_was_there() {
 fn what_the_server_did_not_take_is_an_error() {
     let (done, _) = sent(&[1; 100], "422 Unprocessable Content");
     assert!(matches!(done, Err(SealedError::Spoilt { .. })), "{done:?}");
-    for (says, expected) in [("404 Not Found", 404), ("507 Insufficient Storage", 507)] {
+    for (says, expected) in [("404 Not Found", 404), ("500 Internal Server Error", 500)] {
         let (done, _) = sent(&[1; 100], says);
         let Err(SealedError::Refused { status, .. }) = done else {
             panic!("{done:?}");
         };
         assert_eq!(status, expected);
     }
+    let error = sent(&[1; 100], "507 Insufficient Storage").0.unwrap_err();
+    assert!(matches!(error, SealedError::Full { .. }), "{error}");
+    // The same would meet the same: it is no matter of a new ticket.
+    assert!(!error.is_passing() && error.to_string().contains("no room"));
+}
+
+#[test]
+fn what_is_no_data_port_is_found_out_first() {
+    let (key, context) = (SecretKey::generate(), Context::raw(*b"a place"));
+    let asked = |says: &str| {
+        let answers = vec![answer(says, b""), answer(says, b"")];
+        let (port, _answering) = port_that_says(answers);
+        let said = announced(&key, &context, port, 1);
+        let mut lane = Lane::new().checking();
+        lane.send(announcement(&said, 1), &[1], |_| ())
+    };
+    let error = asked("403 Forbidden").unwrap_err();
+    assert!(matches!(error, SealedError::NoDataPort { .. }), "{error}");
+    assert!(!error.is_passing());
 }
 
 #[test]
