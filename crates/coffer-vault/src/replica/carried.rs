@@ -47,4 +47,20 @@ impl Round {
         .await?;
         Ok(put)
     }
+
+    /// Puts the keystore once more where it was changed since it was put: the catalogs that were
+    /// read meanwhile may need keys that the one there lacks. Receipts are settled by the next.
+    pub(super) async fn carry_changed(
+        &self,
+        put: Option<KeystoreRef>,
+    ) -> Result<Option<KeystoreRef>> {
+        let inner = self.inner()?;
+        let has_changed = |put: &KeystoreRef| put.generation() != inner.keystore.generation();
+        if !put.as_ref().is_some_and(has_changed) {
+            return Ok(put);
+        }
+        self.carrier
+            .carry(&inner.copies.registry, &inner.keystore)
+            .await
+    }
 }

@@ -228,7 +228,8 @@ impl Round {
             }
         }
         let mut next = writer.head().clone();
-        next.keystore = keystore;
+        // It opens what was read, and says no more than what is read from here on.
+        next.keystore = self.carry_changed(keystore).await?;
         let has = rows
             .iter()
             .map(|row| (row.id, self.commits_of(writer, row)));

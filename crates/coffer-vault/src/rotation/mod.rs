@@ -3,8 +3,9 @@
 //! A level's own key is new at once. The keys of its buckets follow one by one: the bucket gets a
 //! new generation, under which everything is wrapped from then on; the data keys that the old one
 //! wrapped are rewrapped, many to a commit, with pauses before and within; and when none is left,
-//! the old generation is destroyed as an erase destroys keys. Objects are not touched, catalogs
-//! not rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
+//! neither here nor in the newest head of a copy that the keystore goes along with, the old
+//! generation is destroyed as an erase destroys keys. Objects are not touched, catalogs not
+//! rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
 
 use std::time::Instant;
 
@@ -29,8 +30,11 @@ use crate::vault::{Rotation, Vault};
 
 mod plan;
 
+mod retiring;
+
 pub(crate) use self::plan::Plan;
 use self::plan::to_replace;
+use self::retiring::LeftGeneration;
 
 impl Vault {
     /// What the rotation of a level's key, and those of all of its buckets, is to do.
@@ -172,29 +176,49 @@ impl Vault {
         }
         self.inner.at("level rotated");
         let mut outcome = Ok(());
+        let mut left = Vec::new();
         for (id, generation) in &plan.buckets {
-            match self.rotate_keys_of(plan, *id, *generation).await {
-                Ok(()) => self.tell(plan, |told| {
-                    told.buckets_done += 1;
-                    told.is_replaced_destroyed |= plan.bucket.is_some();
-                }),
+            match self.rewrap_keys_of(plan, *id, *generation).await {
+                Ok(Some(generation)) => left.push(generation),
+                Ok(None) => self.tell_bucket_done(plan),
                 // The others are done all the same; the next start tries this one again.
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
+        // Once for all: each of them may take a round.
+        self.wait_for_catalogs(plan, &left).await?;
+        for generation in &left {
+            match self.retire(generation).await {
+                Ok(()) => self.tell_bucket_done(plan),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
         outcome?;
+        self.wait_for_keystores(plan).await?;
         let (inner, id) = (self.inner.clone(), plan.id());
         blocking(move || inner.system.drop_document(Kind::Rotation, id).map(drop)).await
     }
 
-    /// Brings a bucket to a generation above `replaced`, and destroys those before it. One that is
-    /// gone meanwhile is done.
-    async fn rotate_keys_of(&self, plan: &Plan, id: BucketId, replaced: u32) -> Result<()> {
+    fn tell_bucket_done(&self, plan: &Plan) {
+        self.tell(plan, |told| {
+            told.buckets_done += 1;
+            told.is_replaced_destroyed |= plan.bucket.is_some();
+        });
+    }
+
+    /// Brings a bucket to a generation above `replaced`, and wraps all anew under it. What is to be
+    /// destroyed then; none, where that is done. One that is gone meanwhile is done.
+    async fn rewrap_keys_of(
+        &self,
+        plan: &Plan,
+        id: BucketId,
+        replaced: u32,
+    ) -> Result<Option<LeftGeneration>> {
         let mut has_waited = false;
         while let Some(entry) = self.entry(id) {
-            if entry.older_generation.is_none() {
+            let Some(older) = entry.older_generation else {
                 if entry.generation > replaced {
-                    return Ok(());
+                    return Ok(None);
                 }
                 let inner = self.inner.clone();
                 let rotated = blocking(move || match inner.keystore.rotate_bucket(id) {
@@ -204,7 +228,7 @@ impl Vault {
                 rotated.await?;
                 self.inner.at("new generation");
                 continue;
-            }
+            };
             let inner = &self.inner;
             let opened = inner
                 .open_buckets
@@ -212,17 +236,26 @@ impl Vault {
                 .await;
             let bucket = match opened {
                 Ok(bucket) => Some(bucket),
-                Err(_) if self.entry(id).is_none() => return Ok(()),
+                Err(_) if self.entry(id).is_none() => return Ok(None),
                 Err(VaultError::NoSuchBucket) if !has_waited => None,
                 Err(error) => return Err(error),
             };
             if let Some(bucket) = bucket {
-                let done = self.leave_generation(plan, &bucket, &entry).await;
+                let left = self.leave_generation(plan, &bucket, id, older).await;
                 if self.entry(id).is_none() {
-                    return Ok(());
+                    return Ok(None);
                 }
                 if !bucket.is_cut() {
-                    done?;
+                    // An erase does not wait for what waits for copies.
+                    drop(bucket);
+                    let left = left?;
+                    if entry.generation > replaced {
+                        return Ok(Some(left));
+                    }
+                    // What an earlier rotation left goes first: there are two at most.
+                    self.wait_for_catalogs(plan, std::slice::from_ref(&left))
+                        .await?;
+                    self.retire(&left).await?;
                     continue;
                 }
             }
@@ -230,17 +263,18 @@ impl Vault {
             has_waited = true;
             drop(inner.changing_buckets.lock().await);
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Rewraps all that the older generation of a bucket's key wrapped, and destroys it.
+    /// Rewraps all that the older generation of a bucket's key wrapped.
     async fn leave_generation(
         &self,
         plan: &Plan,
         bucket: &OpenBucket,
-        entry: &BucketEntry,
-    ) -> Result<()> {
-        let key = self.inner.keystore.bucket_key(entry.id)?;
+        id: BucketId,
+        older: u32,
+    ) -> Result<LeftGeneration> {
+        let key = self.inner.keystore.bucket_key(id)?;
         bucket.take_key(key.clone()).await;
         let catalog = &bucket.catalog;
         let mut left = catalog.count_of_other_generations(key.generation()).await?;
@@ -258,21 +292,9 @@ impl Vault {
                 what: "data keys kept appearing under the older key",
             });
         }
-        let (inner, id, older) = (self.inner.clone(), entry.id, entry.older_generation);
-        blocking(move || match older {
-            Some(older) => {
-                let retired = inner.keystore.retire_bucket_generation(id, older);
-                settled(&inner.keystore, retired)
-            }
-            None => Ok(()),
-        })
-        .await?;
-        self.inner.at("older destroyed");
-        // Without the older generation, which goes from memory with its last reader.
-        bucket
-            .take_key(self.inner.keystore.bucket_key(entry.id)?)
-            .await;
-        Ok(())
+        // From here on none is wrapped by it.
+        let commits = catalog.commit_count().await?;
+        Ok(LeftGeneration { id, older, commits })
     }
 
     async fn rewrap_all(&self, plan: &Plan, bucket: &OpenBucket, key: &BucketKey) -> Result<()> {
@@ -317,6 +339,7 @@ impl Vault {
             failure: None,
             replaced_generation: plan.replaced_generation(),
             is_replaced_destroyed: false,
+            waits_for: Vec::new(),
             bucket_count: plan.buckets.len(),
             buckets_done: 0,
             key_count: 0,
