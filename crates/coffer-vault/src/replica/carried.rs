@@ -2,12 +2,14 @@
 
 use coffer_audit::{Event, Outcome};
 use coffer_replica::KeystoreRef;
+use tokio::time::timeout;
 
 use super::round::Round;
 use crate::access::Act;
 use crate::audit::SERVER;
 use crate::blocking::blocking;
-use crate::error::Result;
+use crate::error::{CopyError, Result};
+use crate::limits::COPY_KEYSTORE_WAIT;
 
 impl Round {
     /// Puts the keystore, if one goes along and the copy has another, and settles receipts.
@@ -59,8 +61,9 @@ impl Round {
         if !put.as_ref().is_some_and(has_changed) {
             return Ok(put);
         }
-        self.carrier
-            .carry(&inner.copies.registry, &inner.keystore)
-            .await
+        // No longer than an erase waits, which may wait for who asks.
+        let carried = self.carrier.carry(&inner.copies.registry, &inner.keystore);
+        let carried = timeout(COPY_KEYSTORE_WAIT, carried).await;
+        carried.map_err(|_| CopyError::NotReached)?
     }
 }
