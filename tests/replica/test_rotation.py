@@ -144,7 +144,7 @@ def test_a_restore_tells_what_a_rotation_has_taken_of_earlier_moments(server, tm
     caught_up(server, "plain")
     keys = keys_of(server, tmp_path / "second")
     for url, data, words in (
-        (url_of(with_keystore), tmp_path / "first", ["--identity", identity]),
+        (url_of(with_keystore), tmp_path / "restored", ["--identity", identity]),
         (url_of(apart), keys, []),
     ):
         events = restored(url, data, "--at", before, *words, expect=3)
