@@ -121,6 +121,11 @@ def test_a_rotation_waits_over_a_restart_and_for_no_copy_that_is_removed(server,
     server.start()
     time.sleep(3)
     assert rotating_buckets(server) == 1
+    # Neither backups nor erases wait for that.
+    run(server, "backup", tmp_path / "backup")
+    s3_client(server).create_bucket(Bucket="doomed")
+    run(server, "bucket", "erase", "doomed", "--yes")
+    assert rotating_buckets(server) == 1
     run(server, "replica", "remove", "far")
     until(lambda: rotating_buckets(server) == 0)
     for name in NAMES:

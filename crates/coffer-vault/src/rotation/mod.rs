@@ -7,13 +7,10 @@
 //! generation is destroyed as an erase destroys keys. Objects are not touched, catalogs not
 //! rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
 
-use std::time::Instant;
-
 use coffer_audit::Outcome;
 use coffer_durable::now_ms;
-use coffer_keys::{BucketEntry, BucketKey, KeysError};
+use coffer_keys::{BucketEntry, KeysError};
 use coffer_seal::{BucketId, LevelId};
-use coffer_store::{HeldKey, KeyPlace};
 use parking_lot::MutexGuard;
 
 use crate::access::{Act, Actor, Role};
@@ -21,16 +18,15 @@ use crate::audit::{Facts, SERVER};
 use crate::blocking::blocking;
 use crate::erase::settle;
 use crate::error::{Result, VaultError};
-use crate::limits::{
-    REWRAP_COMMIT, REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX,
-};
-use crate::open_buckets::{OpenBucket, customer_key};
+use crate::limits::ROTATIONS_TOLD_MAX;
 use crate::system::Kind;
 use crate::vault::{Rotation, Vault};
 
 mod plan;
 
 mod retiring;
+
+mod rewrapping;
 
 pub(crate) use self::plan::Plan;
 use self::plan::to_replace;
@@ -126,7 +122,6 @@ impl Vault {
     fn rotate_in_background(&self, plan: Plan) {
         let this = self.clone();
         let task = tokio::spawn(async move {
-            let _one_at_a_time = this.inner.one_rotation.lock().await;
             let outcome = this.rotate(&plan).await;
             this.tell(&plan, |told| {
                 told.ended_ms = Some(now_ms());
@@ -160,6 +155,7 @@ impl Vault {
 
     async fn rotate(&self, plan: &Plan) -> Result<()> {
         if let Some(generation) = plan.level_generation {
+            let _turn = self.inner.one_rotation.lock().await;
             let (inner, level_id) = (self.inner.clone(), plan.level_id);
             blocking(move || {
                 let level = inner.keystore.level(level_id);
@@ -215,7 +211,11 @@ impl Vault {
         replaced: u32,
     ) -> Result<Option<LeftGeneration>> {
         let mut has_waited = false;
-        while let Some(entry) = self.entry(id) {
+        loop {
+            let turn = self.inner.one_rotation.lock().await;
+            let Some(entry) = self.entry(id) else {
+                return Ok(None);
+            };
             let Some(older) = entry.older_generation else {
                 if entry.generation > replaced {
                     return Ok(None);
@@ -246,8 +246,8 @@ impl Vault {
                     return Ok(None);
                 }
                 if !bucket.is_cut() {
-                    // An erase does not wait for what waits for copies.
-                    drop(bucket);
+                    // Neither erases nor backups wait for what waits for copies.
+                    drop((bucket, turn));
                     let left = left?;
                     if entry.generation > replaced {
                         return Ok(Some(left));
@@ -262,67 +262,6 @@ impl Vault {
             // It is being erased. Should that fail, its keys are still to be rotated.
             has_waited = true;
             drop(inner.changing_buckets.lock().await);
-        }
-        Ok(None)
-    }
-
-    /// Rewraps all that the older generation of a bucket's key wrapped.
-    async fn leave_generation(
-        &self,
-        plan: &Plan,
-        bucket: &OpenBucket,
-        id: BucketId,
-        older: u32,
-    ) -> Result<LeftGeneration> {
-        let key = self.inner.keystore.bucket_key(id)?;
-        bucket.take_key(key.clone()).await;
-        let catalog = &bucket.catalog;
-        let mut left = catalog.count_of_other_generations(key.generation()).await?;
-        self.tell(plan, |told| told.key_count += left);
-        for _ in 0..REWRAP_PASSES_MAX {
-            if left == 0 {
-                break;
-            }
-            self.rewrap_all(plan, bucket, &key).await?;
-            // All in one look: what was moved while it was being walked over is found.
-            left = catalog.count_of_other_generations(key.generation()).await?;
-        }
-        if left > 0 {
-            return Err(VaultError::Invalid {
-                what: "data keys kept appearing under the older key",
-            });
-        }
-        // From here on none is wrapped by it.
-        let commits = catalog.commit_count().await?;
-        Ok(LeftGeneration { id, older, commits })
-    }
-
-    async fn rewrap_all(&self, plan: &Plan, bucket: &OpenBucket, key: &BucketKey) -> Result<()> {
-        let generation = key.generation();
-        let mut after = KeyPlace::FIRST;
-        let mut rewrapped = Vec::new();
-        loop {
-            let begun = Instant::now();
-            let catalog = &bucket.catalog;
-            let found = catalog.keys_of_other_generations(generation, after).await?;
-            let is_end = found.is_empty();
-            if let Some(last) = found.last() {
-                after = last.place;
-                let key = key.clone();
-                rewrapped.extend(blocking(move || rewrap(&key, found)).await?);
-            }
-            let is_due = rewrapped.len() >= REWRAP_COMMIT || is_end;
-            if is_due && !rewrapped.is_empty() {
-                let count = rewrapped.len() as u64;
-                let done = std::mem::take(&mut rewrapped);
-                catalog.replace_keys(done, generation).await?;
-                self.inner.at("some rewrapped");
-                self.tell(plan, |told| told.keys_done += count);
-            }
-            if is_end {
-                return Ok(());
-            }
-            tokio::time::sleep(REWRAP_REST_MAX.min(begun.elapsed() * REWRAP_REST)).await;
         }
     }
 
@@ -366,15 +305,6 @@ impl Vault {
         tasks.retain(|task| !task.is_finished());
         tasks
     }
-}
-
-fn rewrap(key: &BucketKey, mut found: Vec<HeldKey>) -> Result<Vec<HeldKey>> {
-    for held in &mut found {
-        let from = (key, held.generation);
-        held.wrapped_key = customer_key::rewrap(from, key, held.blob_id, &held.wrapped_key)?;
-        held.generation = key.generation();
-    }
-    Ok(found)
 }
 
 /// What became of a change that destroys an old root key: where only that failed, it is tried

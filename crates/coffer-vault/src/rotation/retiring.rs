@@ -78,6 +78,7 @@ impl Vault {
 
     /// Destroys it, unless it is gone.
     pub(super) async fn retire(&self, left: &LeftGeneration) -> Result<()> {
+        let _turn = self.inner.one_rotation.lock().await;
         if !self.is_kept(left) {
             return Ok(());
         }
