@@ -14,6 +14,7 @@ from botocore.config import Config
 from harness import raw
 from harness.administration import ask, client_of
 from harness.administration import refused as command_refused
+from harness.auditing import export
 from harness.clients import REGION, refused
 from harness.policies import account_of, arn, put, read, statement, user
 
@@ -252,6 +253,29 @@ def test_who_signs_nothing_chooses_no_headers(server, ann, site):
         assert status == 400 and b"anonymous GET requests" in body, name
     answer = ann.get_object(Bucket=site, Key="open/a", ResponseContentType="text/html")
     assert answer["ContentType"] == "text/html"
+
+
+def test_parts_of_a_signature_are_not_taken_for_none(server, ann, site):
+    """Who names a key and signs nothing is not served, and told of by no one's name."""
+    put(ann, site, everyone(site, "s3:GetObject", "s3:PutObject"))
+    signer = server.credentials()[0]
+    incomplete = (400, b"<Code>AuthorizationQueryParametersError</Code>")
+    for part, (status, code) in {
+        f"X-Amz-Credential={signer}/20260101/us-east-1/s3/aws4_request": incomplete,
+        f"X-Amz-Credential={signer}": incomplete,
+        "X-Amz-Credential=X": incomplete,
+        "X-Amz-Algorithm=AWS4-HMAC-SHA256": incomplete,
+        "X-Amz-Date=20260101T000000Z&X-Amz-Expires=60&X-Amz-SignedHeaders=host": incomplete,
+        f"AWSAccessKeyId={signer}": (403, b"<Code>AccessDenied</Code>"),
+        f"AWSAccessKeyId={signer}&Expires=4000000000": (403, b"<Code>AccessDenied</Code>"),
+    }.items():
+        for method in ("GET", "PUT"):
+            got, body = fetch(server, f"{site}/open/a?{part}", method=method, data=b"")
+            assert got == status and code in body, (method, part, body)
+    assert fetch(server, f"{site}/open/a?x=y") == (200, b"content")
+    subjects = {subject["id"] for subject in ask(server, "subject", "list")}
+    failed = [row for row in export(server) if row.get("act") == "server.sign-in"]
+    assert not [row for row in failed if row["actor"] in subjects]
 
 
 def test_a_wrong_signature_is_not_taken_for_none(server, ann, site):

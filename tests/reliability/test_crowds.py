@@ -209,11 +209,12 @@ def test_a_byte_that_is_no_ascii_hides_nobody_behind_a_proxy(own_server):
         assert "192.0.2.7" in server.log() and "127.0.0.1" not in addresses_told(server)
 
 
-def slow_put(server, stack, source, credentials, name):
-    """An upload that has begun and does not go on."""
+def slow_put(server, stack, source, credentials, name, beside=""):
+    """An upload that has begun and does not go on; `beside` stands before what signs it."""
     path = f"/{BUCKET}/{name}"
     headers = {"content-length": "60000000"}
     signed = raw.signed_headers(server, "PUT", path, headers=headers, credentials=credentials)
+    signed["authorization"] = signed["authorization"].replace(" ", f" {beside}", 1)
     sealed = stack.enter_context(contextlib.closing(open_tls(server, server.port, source)))
     sealed.sendall(raw.request_head("PUT", path, signed) + b"A" * 1000)
 
@@ -251,6 +252,21 @@ def test_slow_requests_keep_nobody_else_out(own_server):
             with open_tls(server, server.port, source) as connection:
                 connection.sendall(head)
                 assert raw.receive(connection)[0] == 200
+
+
+def test_a_request_counts_for_who_signs_it_whatever_else_it_names(own_server):
+    with crowded(own_server) as (server, stack, s3):
+        s3.put_object(Bucket=BUCKET, Key="small", Body=b"x" * 1000)
+        grant = ("--roles", "data-user", "--grant", f"{BUCKET}=write")
+        slow = make_subject(server, "slow", "default", *grant)
+        for number in range(120):
+            other = server.credentials()[0] if number % 2 else f"AK{number}"
+            beside = f"X=Credential={other}/1, "
+            slow_put(server, stack, f"127.0.0.{2 + number % 8}", slow, f"s{number}", beside)
+        assert 20 <= raw.metric(server, "coffer_s3_requests_in_flight") <= 32
+        for _ in range(5):
+            took = seconds(lambda: s3.get_object(Bucket=BUCKET, Key="small")["Body"].read())
+            assert took < 1.5
 
 
 def slow_form(server, stack, source, credentials=None):

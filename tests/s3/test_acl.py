@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness import raw
 from harness.administration import client_of
 from harness.clients import refused, s3_client
 from harness.lists import (
@@ -35,6 +36,19 @@ def test_lists_of_the_owner_alone_are_taken(s3, bucket):
     s3.put_bucket_acl(Bucket=bucket, ACL=full)
     s3.put_bucket_acl(Bucket=bucket, AccessControlPolicy=listed(owner))
     s3.put_object_acl(Bucket=bucket, Key="a", AccessControlPolicy=listed(owner))
+
+
+@pytest.mark.parametrize("prefix", ["xsi", "i"])
+def test_the_type_of_a_grantee_has_any_prefix(server, s3, bucket, prefix):
+    owner = f"<ID>{owner_of(s3, bucket)['ID']}</ID>"
+    instance = f'xmlns:{prefix}="http://www.w3.org/2001/XMLSchema-instance"'
+    grantee = f'<Grantee {instance} {prefix}:type="CanonicalUser">{owner}</Grantee>'
+    grant = f"<Grant>{grantee}<Permission>FULL_CONTROL</Permission></Grant>"
+    rows = f"<Owner>{owner}</Owner><AccessControlList>{grant}</AccessControlList>"
+    body = f"<AccessControlPolicy>{rows}</AccessControlPolicy>".encode()
+    sent = {"query": "acl=", "headers": raw.md5_of(body), "body": body}
+    status, _, told_of_it = raw.send(server, "PUT", f"/{bucket}", **sent)
+    assert status == 200, told_of_it
 
 
 @pytest.mark.parametrize("acl", ["private", "aws-exec-read", "bucket-owner-read"])

@@ -327,6 +327,27 @@ def test_a_change_on_a_date_that_is_none_is_refused(server, s3, bucket, date):
     assert raw.send(server, "GET", f"/{bucket}/a", headers=headers)[0] == 200
 
 
+@pytest.mark.parametrize("fraction", ["", ".5", ".123", ".000000001"])
+def test_dates_may_have_a_fraction_of_a_second(server, s3, stored, fraction):
+    """The SDK for Rust writes them so."""
+    bucket, _, time = stored
+    path = f"/{bucket}/a"
+
+    def status(method, path, name, when, **more):
+        date = when.strftime(f"%a, %d %b %Y %H:%M:%S{fraction} GMT")
+        return raw.send(server, method, path, headers={name: date} | more)[0]
+
+    source = {"x-amz-copy-source": f"{bucket}/a"}
+    for when, since, until in ((time, 304, 200), (time - HOUR, 200, 412)):
+        assert status("GET", path, "if-modified-since", when) == since
+        assert status("HEAD", path, "if-unmodified-since", when) == until
+        name = "x-amz-copy-source-if-unmodified-since"
+        assert status("PUT", f"/{bucket}/b", name, when, **source) == until
+    name = "x-amz-if-match-last-modified-time"
+    assert status("DELETE", path, name, time - HOUR) == 412
+    assert status("DELETE", path, name, time) == 204
+
+
 def test_an_empty_time_is_no_condition_kept(server, s3, bucket):
     s3.put_object(Bucket=bucket, Key="a", Body=b"kept")
     headers = {"x-amz-if-match-last-modified-time": ""}

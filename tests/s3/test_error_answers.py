@@ -311,6 +311,25 @@ def test_what_xml_can_not_hold_hides_no_code(server, s3, bucket, key, query):
     assert status == 400 and elements(body)["Code"], body
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("%01missing", "\ufffdmissing"), ("%EF%BF%BE", "\ufffd"), ("a%1F%0D%0A", "a\ufffd\r\n")],
+)
+def test_names_that_xml_can_not_hold_hide_no_code(server, bucket, name, told):
+    path = f"/{bucket}/{name}"
+    status, _, body = raw.send(server, "GET", path)
+    said = elements(body)
+    assert (status, said["Code"]) == (404, "NoSuchKey")
+    assert (said["Key"], said["Resource"]) == (told, f"/{bucket}/{told}")
+    status, _, body = raw.send(server, "PUT", path, headers={"if-match": '"none"'}, body=b"x")
+    assert (status, elements(body)["Resource"]) == (404, f"/{bucket}/{told}")
+    raw.send(server, "PUT", path, body=b"x")
+    status, _, body = raw.send(server, "GET", path, headers={"range": "bytes=50-"})
+    assert (status, elements(body)["Code"]) == (416, "InvalidRange")
+    status, _, body = raw.send(server, "GET", f"/b{name}")
+    assert status in (400, 404) and elements(body)["Resource"] == f"/b{told}"
+
+
 def test_tags_behind_a_delete_marker(s3, bucket):
     """A marker has no tags and takes none: who asks for them hears of it, not of a missing name."""
     versioned(s3, bucket)

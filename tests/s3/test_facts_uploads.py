@@ -253,6 +253,18 @@ def test_attributes_of_an_object_of_one_piece_have_no_parts(server, s3, bucket):
     assert (told[0], code_of(told[2])) == (400, "InvalidArgument")
 
 
+@pytest.mark.parametrize("size", ["3x", "3.0", "+3", ""])
+def test_a_length_that_is_no_number_completes_nothing(server, s3, bucket, size):
+    where = begin(s3, bucket)
+    parts = put_parts(s3, where, [b"abc"])
+    part = f"<Part><ETag>{parts[0]['ETag']}</ETag><PartNumber>1</PartNumber></Part>"
+    body = f"<CompleteMultipartUpload>{part}</CompleteMultipartUpload>".encode()
+    told = {"query": f"uploadId={where['UploadId']}", "headers": {"x-amz-mp-object-size": size}}
+    status, _, answer = raw.send(server, "POST", f"/{bucket}/a", **told, body=body)
+    assert (status, code_of(answer)[:7]) == (400, "Invalid"), answer
+    complete(s3, where, parts, MpuObjectSize=3)
+
+
 def test_a_range_that_the_source_has_not_is_not_copied(s3, bucket):
     s3.put_object(Bucket=bucket, Key="small", Body=b"small")
     copy = begin(s3, bucket) | {"PartNumber": 1, "CopySource": {"Bucket": bucket, "Key": "small"}}

@@ -79,6 +79,16 @@ def test_of_a_part(server, s3, bucket):
     assert status == 200, body
 
 
+@pytest.mark.parametrize("name", ["x-amz-meta-a", "X-Amz-Meta-A"])
+def test_a_wish_in_the_query_may_be_empty(server, s3, bucket, name):
+    """As in a header."""
+    url = presign(server, f"/{bucket}/a", {name: "", name[:6] + "tagging": ""})
+    status, body = put(server, url)
+    assert status == 200, body
+    assert s3.head_object(Bucket=bucket, Key="a")["Metadata"] == {"a": ""}
+    assert s3.get_object_tagging(Bucket=bucket, Key="a")["TagSet"] == []
+
+
 def test_a_checksum_in_a_header_counts(server, s3, bucket):
     url = presign(server, f"/{bucket}/a", {"x-amz-checksum-crc32": "AAAAAA=="})
     status, body = put(server, url, {"content-md5": "1B2M2Y8AsgTpgAmY7PhCfg=="})

@@ -157,10 +157,11 @@ pub fn words(data: &[u8]) {
     assert_eq!(encoded_words::decode(&word), text);
 }
 
-/// A request that passes has one signature at most, and that covers every header that counts.
+/// A request that passes has one signature at most, and that covers every header that counts; one
+/// without claims no access key.
 pub fn signature(data: &[u8]) {
     let Some(head) = head(data) else { return };
-    let _ = ClaimedKey::of(&head).access_key_id();
+    let claimed = ClaimedKey::of(&head).access_key_id();
     let query = head.uri.query().unwrap_or("");
     if requirements::check(query, &head.headers).is_err() {
         return;
@@ -171,6 +172,10 @@ pub fn signature(data: &[u8]) {
     let signatures = [of_query("X-Amz-Signature"), of_query("Signature")];
     let count = signatures.iter().flatten().count() + usize::from(header.is_some());
     assert!(count <= 1, "{count} signatures");
+    assert!(
+        count == 1 || claimed.is_none(),
+        "{claimed:?} signed nothing"
+    );
     let signed = match (header, of_query("X-Amz-SignedHeaders")) {
         (Some(header), _) => {
             let said = requirements::Authorization::parse(header.to_str().unwrap_or(""));

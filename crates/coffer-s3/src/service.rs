@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coffer_vault::{BucketId, SignInFailures, SubjectId, Vault};
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
@@ -232,8 +232,10 @@ impl S3Service {
 
     /// Whom a request claims to be of.
     pub fn claimed<B>(&self, request: &Request<B>) -> Option<Claim> {
-        // What a form is signed by stands in its fields, which are read later.
-        if is_form(request.method(), request.uri(), request.headers()) {
+        // What a form is signed by stands in its fields, which are read later; of what a page asks
+        // ahead no signature is looked at.
+        let is_asked_ahead = request.method() == Method::OPTIONS;
+        if is_asked_ahead || is_form(request.method(), request.uri(), request.headers()) {
             return None;
         }
         let id = claimed_access_key(request)?;

@@ -101,6 +101,12 @@ pub const REWRAP_REST: u32 = 4;
 /// But no longer than this: a slow disk makes it slow enough.
 pub const REWRAP_REST_MAX: std::time::Duration = std::time::Duration::from_millis(8);
 
+/// How often a rotation looks whether copies have what it waits for.
+pub const ROTATION_LOOKS_EVERY: std::time::Duration = std::time::Duration::from_millis(200);
+
+/// After so many looks the log tells of it.
+pub const ROTATION_TELLS_AFTER: u32 = 150;
+
 /// How many rotations are told of.
 pub const ROTATIONS_TOLD_MAX: usize = 1_000;
 

@@ -188,6 +188,9 @@ pub const AUTHORITY_DAYS: u64 = 20 * 365;
 /// How often a command looks how far a rotation is.
 pub const ROTATION_LOOK: Duration = Duration::from_millis(200);
 
+/// After so many looks at one that waits for copies, the command says so.
+pub const ROTATION_WAIT_LOOKS: u32 = 25;
+
 /// Bytes of an export that is read from a file.
 pub const EXPORT_FILE_BYTES: u64 = coffer_keys::limits::EXPORT_MAX_BYTES as u64;
 

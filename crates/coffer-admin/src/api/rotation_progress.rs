@@ -30,6 +30,10 @@ pub struct Rotation {
     pub replaced_generation: u32,
     /// Whether that generation is destroyed.
     pub replaced_destroyed: bool,
+    /// Copies with the keystore in them that it waits for: older keys are destroyed when these
+    /// have the catalogs without them, and it ends when they have the keystore without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
     /// How many buckets get a new key.
     pub bucket_count: u64,
     /// How many have theirs, and their old one is destroyed.
@@ -54,6 +58,7 @@ impl From<coffer_vault::Rotation> for Rotation {
             failure: rotation.failure,
             replaced_generation: rotation.replaced_generation,
             replaced_destroyed: rotation.is_replaced_destroyed,
+            waits_for: rotation.waits_for,
             bucket_count: rotation.bucket_count as u64,
             buckets_done: rotation.buckets_done as u64,
             key_count: rotation.key_count,

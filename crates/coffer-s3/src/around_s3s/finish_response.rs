@@ -8,7 +8,7 @@ use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, SERVER};
 use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
-use crate::around_s3s::answer_xml::{Written, escape};
+use crate::around_s3s::answer_xml::Written;
 use crate::checksums::fields::{uncover_elements, uncover_header};
 use crate::errors::details::{self, is_unwritable};
 use crate::errors::mismatches;
@@ -174,13 +174,8 @@ fn complete_error(
             body = Bytes::from(whole);
         }
     }
-    let of_request = context
-        .echo()
-        .map(|echo| echo.elements(&code, response.headers()));
-    for (name, text) in of_request.unwrap_or_default() {
-        let _ = write!(more, "<{name}>");
-        escape(&mut more, &text);
-        let _ = write!(more, "</{name}>");
+    if let Some(echo) = context.echo() {
+        more.push_str(&details::xml(&echo.elements(&code, response.headers())));
     }
     let (request_id, host_id) = (context.request_id(), context.host_id());
     let _ = write!(
@@ -293,6 +288,8 @@ mod tests {
     use s3s::{S3Error, S3ErrorCode, s3_error};
 
     use super::*;
+    use crate::http::hosts::Domains;
+    use crate::request::echo::Echo;
     use crate::request::memory_budget::MemoryBudget;
 
     fn completed(error: S3Error) -> (u16, String, Option<String>) {
@@ -349,6 +346,32 @@ mod tests {
         let told = "<ArgumentName>a</ArgumentName><ArgumentValue>\u{fffd}\u{fffd}b</ArgumentValue>";
         assert!(text.contains(told), "{text}");
         assert!(!text.contains(['\u{1}', '\u{b}']), "{text}");
+    }
+
+    #[test]
+    fn no_name_that_an_error_repeats_has_them_either() {
+        let uri = "/b%01/%01k%EF%BF%BE%0D%3C?versionId=%0B%EF%BF%BF";
+        let parts = http::Request::get(uri).body(()).unwrap().into_parts().0;
+        for (code, name) in [
+            (S3ErrorCode::NoSuchVersion, "Key"),
+            (S3ErrorCode::NoSuchKey, "Key"),
+            (S3ErrorCode::NoSuchBucket, "BucketName"),
+        ] {
+            let context = RequestContext::new(&MemoryBudget::answers());
+            context.set_echo(Echo::of(&parts, &Domains::new(&[])));
+            let mut response = S3Error::new(code).to_http_response().unwrap();
+            complete(&mut response, &context);
+            let body = response.body().bytes().unwrap();
+            let text = std::str::from_utf8(&body).unwrap();
+            assert!(element(&body, name).unwrap().contains('\u{fffd}'), "{text}");
+            let key = "\u{fffd}k\u{fffd}&#xD;&lt;";
+            let resource = format!("/b\u{fffd}/{key}");
+            assert_eq!(element(&body, "Resource"), Some(&*resource), "{text}");
+            assert!(
+                !text.contains(is_unwritable) && !text.contains("&#x1;"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

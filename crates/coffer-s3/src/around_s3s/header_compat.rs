@@ -6,6 +6,8 @@
 //! Headers may be signed, so they are changed after the signature has been checked. Operations read
 //! conditions, metadata and sources of copies from the headers as they came.
 
+use std::borrow::Cow;
+
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, GetAll,
     HeaderName, RANGE,
@@ -16,9 +18,11 @@ use s3s::dto::{CopySource, ETagCondition, Range, Timestamp, TimestampFormat};
 use s3s::{S3Result, s3_error};
 
 use crate::checksums::headers::NOT_VALUES;
+use crate::http::dates::without_fraction;
 use crate::http::encoded_words;
 use crate::http::percent::{decode_form, form_pairs};
 use crate::http::ranges;
+use crate::http::single;
 use crate::parameters::copy_source;
 use crate::parameters::customer_key;
 use crate::parameters::metadata::USER_METADATA;
@@ -31,6 +35,9 @@ const LISTS: [HeaderName; 3] = [CONTENT_ENCODING, CONTENT_LANGUAGE, CACHE_CONTRO
 /// Tells a copy from an upload, so s3s must see one that it reads.
 const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 const ANY_SOURCE: &str = "bucket/name";
+
+/// The time of the object that a deletion is for.
+const IF_MATCH_TIME: HeaderName = HeaderName::from_static("x-amz-if-match-last-modified-time");
 
 /// Headers that belong to the signature and the framing that it covers.
 const OF_THE_SIGNATURE: [HeaderName; 2] = [
@@ -88,6 +95,7 @@ pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
         head.headers.entry(name).or_insert(value);
     }
     join_lists(&mut head.headers);
+    drop_fraction(&mut head.headers);
     let odd = odd_headers(&head.headers);
     if !odd.is_empty() {
         let plain = plain(&head.headers, odd);
@@ -108,6 +116,17 @@ fn join_lists(headers: &mut HeaderMap) {
         if let Ok(joined) = HeaderValue::from_bytes(&values.join(&b", "[..])) {
             headers.insert(name, joined);
         }
+    }
+}
+
+/// Takes the fraction of a second from the one date that only s3s reads.
+fn drop_fraction(headers: &mut HeaderMap) {
+    let plain = match single(headers, IF_MATCH_TIME).map(without_fraction) {
+        Some(Cow::Owned(plain)) => HeaderValue::try_from(plain).ok(),
+        _ => None,
+    };
+    if let Some(plain) = plain {
+        headers.insert(IF_MATCH_TIME, plain);
     }
 }
 

@@ -104,6 +104,9 @@ impl S3Access for AccessCheck {
         }
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
         not_implemented::check_headers(&operation, cx.headers())?;
+        if let Some(xml) = cx.extensions_mut().get::<Arc<CanonicalXml>>() {
+            not_implemented::check_document(&operation, &xml.text)?;
+        }
         encryption::check_headers(&operation, cx.headers())?;
         expected_owner::check(cx.headers(), self.vault.account_id().as_str())?;
         if let Some(context) = context.as_ref().filter(|_| is_signed) {

@@ -8,7 +8,7 @@
 use quick_xml::encoding::Decoder;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
-use quick_xml::name::ResolveResult;
+use quick_xml::name::{NamespaceResolver, ResolveResult};
 use quick_xml::{NsReader, XmlVersion};
 
 use crate::around_s3s::xml_elements::Elements;
@@ -28,6 +28,9 @@ const NUMBERS: [&[u8]; 9] = [
     b"Years",
 ];
 
+/// The namespace of `xsi:type`, whose prefix s3s takes for granted.
+const INSTANCE: &[u8] = b"http://www.w3.org/2001/XMLSchema-instance";
+
 /// Why a document was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum XmlFault {
@@ -46,8 +49,9 @@ impl<E: Into<quick_xml::Error>> From<E> for XmlFault {
 }
 
 /// Writes a document anew, in at most `limit_bytes`: without prolog, comments, processing
-/// instructions, prefixes and declarations of namespaces; text with its references resolved and its
-/// CDATA as text, and `&`, `<`, `>` and carriage returns escaped.
+/// instructions, prefixes of elements and declarations of namespaces, with `xsi` as the prefix of
+/// types; text with its references resolved and its CDATA as text, and `&`, `<`, `>` and carriage
+/// returns escaped.
 pub(crate) fn canonical(document: &[u8], limit_bytes: usize) -> Result<String, XmlFault> {
     let document = std::str::from_utf8(document).map_err(|_| XmlFault::Malformed)?;
     let document = document.strip_prefix('\u{feff}').unwrap_or(document);
@@ -64,7 +68,7 @@ pub(crate) fn canonical(document: &[u8], limit_bytes: usize) -> Result<String, X
             return Err(XmlFault::Malformed);
         }
         match event {
-            Event::Start(start) => writer.start(&start, reader.decoder())?,
+            Event::Start(start) => writer.start(&start, reader.decoder(), reader.resolver())?,
             Event::End(end) => writer.end(end.local_name().as_ref())?,
             Event::Text(text) => writer.text(&text.xml10_content()?)?,
             Event::CData(text) => writer.inner_text(&text.xml10_content()?)?,
@@ -105,7 +109,12 @@ struct Writer {
 }
 
 impl Writer {
-    fn start(&mut self, start: &BytesStart<'_>, decoder: Decoder) -> Result<(), XmlFault> {
+    fn start(
+        &mut self,
+        start: &BytesStart<'_>,
+        decoder: Decoder,
+        namespaces: &NamespaceResolver,
+    ) -> Result<(), XmlFault> {
         let mut declarations = 0;
         self.out.push('<');
         self.name(start.local_name().as_ref())?;
@@ -123,7 +132,13 @@ impl Writer {
             let version = XmlVersion::Implicit1_0;
             let value = attribute.decoded_and_normalized_value(version, decoder)?;
             self.out.push(' ');
-            self.name(attribute.key.as_ref())?;
+            match namespaces.resolve_attribute(attribute.key) {
+                (ResolveResult::Bound(namespace), name) if namespace.0 == INSTANCE => {
+                    self.out.push_str("xsi:");
+                    self.name(name.as_ref())?;
+                }
+                _ => self.name(attribute.key.as_ref())?,
+            }
             self.out.push_str("=\"");
             value.chars().for_each(|c| self.character(c, true));
             self.out.push('"');
@@ -244,6 +259,30 @@ mod tests {
             written(&format!("{prolog}{namespaces}")).as_deref(),
             Ok(expected)
         );
+    }
+
+    #[test]
+    fn types_have_the_prefix_that_s3s_knows() {
+        let instance = "http://www.w3.org/2001/XMLSchema-instance";
+        for (document, expected) in [
+            ("<a xmlns:i='I' i:type='T'/>", "<a xsi:type=\"T\"></a>"),
+            ("<a xmlns:xsi='I' xsi:type='T'/>", "<a xsi:type=\"T\"></a>"),
+            (
+                "<a xmlns:i='I'><b i:type='T'/></a>",
+                "<a><b xsi:type=\"T\"></b></a>",
+            ),
+            (
+                "<a xmlns:i='I'><b xmlns:i='o' i:type='T'/><c i:type='T'/></a>",
+                "<a><b i:type=\"T\"></b><c xsi:type=\"T\"></c></a>",
+            ),
+            // Some declare nothing.
+            ("<a xsi:type='T'/>", "<a xsi:type=\"T\"></a>"),
+            ("<a i:type='T'/>", "<a i:type=\"T\"></a>"),
+            ("<a xmlns='I' type='T'/>", "<a type=\"T\"></a>"),
+        ] {
+            let document = document.replace("'I'", &format!("'{instance}'"));
+            assert_eq!(written(&document).as_deref(), Ok(expected), "{document}");
+        }
     }
 
     #[test]

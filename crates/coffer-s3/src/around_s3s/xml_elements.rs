@@ -6,8 +6,9 @@ use crate::limits::{
     XML_CHILDREN_MAX, XML_DECLARATIONS_MAX, XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_PARTS_MAX,
 };
 
-/// The elements in which s3s passes over others, and all that S3 has in them, but for holds until
-/// an event, which coffer does not have. In the rest, s3s refuses what it does not know.
+/// The elements in which s3s passes over others, and all that S3 has in them. Of these, holds until
+/// an event are refused where it is known what is asked for. In the rest, s3s refuses what it does
+/// not know.
 const CHILDREN: &[(&str, &[&str])] = &[
     ("AccelerateConfiguration", &["Status"]),
     ("AccessControlList", &["Grant"]),
@@ -55,7 +56,10 @@ const CHILDREN: &[(&str, &[&str])] = &[
             "Type",
         ],
     ),
-    ("Retention", &["Mode", "RetainUntilDate"]),
+    (
+        "Retention",
+        &["EventHold", "EventHoldDuration", "Mode", "RetainUntilDate"],
+    ),
     ("ServerSideEncryptionConfiguration", &["Rule"]),
     ("TagSet", &["Tag"]),
     ("Tagging", &["TagSet"]),

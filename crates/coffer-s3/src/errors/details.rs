@@ -71,7 +71,8 @@ pub(crate) fn of_argument(error: S3Error, name: &str, sent: &str) -> S3Error {
     carried(error, &told)
 }
 
-fn xml(details: &[(&'static str, String)]) -> String {
+/// Elements as XML, in which any text is readable.
+pub(crate) fn xml(details: &[(&'static str, String)]) -> String {
     let element = |(name, text): &(&str, String)| format!("<{name}>{}</{name}>", escaped(text));
     details.iter().map(element).collect()
 }

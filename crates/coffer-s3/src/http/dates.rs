@@ -1,5 +1,6 @@
 //! Times as HTTP, S3 and the vault write them.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use s3s::dto::{Timestamp, TimestampFormat};
@@ -68,11 +69,26 @@ pub(crate) fn http_date(unix_ms: i64) -> String {
     httpdate::fmt_http_date(system_time(unix_ms.max(0)))
 }
 
-/// An HTTP date in any of the three forms of RFC 9110, section 5.6.7.
+/// An HTTP date in any of the three forms of RFC 9110, section 5.6.7; a fraction of its second is
+/// dropped.
 pub(crate) fn parse_http_date(text: &str) -> Option<i64> {
-    let time = httpdate::parse_http_date(text.trim()).ok()?;
+    let time = httpdate::parse_http_date(&without_fraction(text.trim())).ok()?;
     let since = time.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()
+}
+
+/// A date without the fraction of a second, which HTTP does not have, and the SDK for Rust writes.
+pub(crate) fn without_fraction(date: &str) -> Cow<'_, str> {
+    let parts = date
+        .strip_suffix(" GMT")
+        .and_then(|time| time.rsplit_once('.'));
+    let is_fraction = |digits: &str| {
+        (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match parts {
+        Some((seconds, digits)) if is_fraction(digits) => format!("{seconds} GMT").into(),
+        _ => date.into(),
+    }
 }
 
 fn system_time(unix_ms: i64) -> SystemTime {
@@ -116,7 +132,23 @@ mod tests {
         for date in dates {
             assert_eq!(parse_http_date(date), Some(784_111_777_000), "{date}");
         }
-        assert_eq!(parse_http_date("yesterday"), None);
+        for date in [
+            "Sun, 06 Nov 1994 08:49:37.5 GMT",
+            "Sun, 06 Nov 1994 08:49:37.999 GMT",
+            "Sun, 06 Nov 1994 08:49:37.123456789 GMT",
+        ] {
+            assert_eq!(parse_http_date(date), Some(784_111_777_000), "{date}");
+        }
+        for none in [
+            "yesterday",
+            "Sun, 06 Nov 1994 08:49:37. GMT",
+            "Sun, 06 Nov 1994 08:49:37.x GMT",
+            "Sun, 06 Nov 1994 08:49:37,5 GMT",
+            "Sun, 06 Nov 1994 08:49.5 GMT",
+            "Sun, 06 Nov 1994 08:49:37.1234567890 GMT",
+        ] {
+            assert_eq!(parse_http_date(none), None, "{none}");
+        }
         assert_eq!(http_date(784_111_777_999), dates[0]);
     }
 }

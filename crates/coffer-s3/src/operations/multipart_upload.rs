@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind};
 use coffer_vault::{CompleteUpload, CompletedPart, NewUpload, Vault, VaultError};
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderName, header};
 use s3s::dto::{
     self, AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
     CompleteMultipartUploadOutput, CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag,
@@ -30,6 +30,8 @@ use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
 use crate::request::caller::{Caller, headers};
+
+const OBJECT_SIZE: HeaderName = HeaderName::from_static("x-amz-mp-object-size");
 
 /// `CreateMultipartUpload`.
 pub(crate) async fn create(
@@ -202,7 +204,7 @@ pub(crate) async fn complete(
         upload: id,
         parts: parts.collect::<S3Result<_>>()?,
         checksum,
-        size_bytes: object_size(input.mpu_object_size)?,
+        size_bytes: object_size(&headers)?,
         precondition,
     };
     let ruled = told_of_rules::ruled(vault, &bucket, &complete.name);
@@ -269,13 +271,21 @@ fn whole(
     }
 }
 
-fn object_size(header: Option<i64>) -> S3Result<Option<u64>> {
-    header.map(u64::try_from).transpose().map_err(|_| {
-        s3_error!(
+/// The length that the object must have. s3s reads a number up to the first byte that is no digit.
+fn object_size(headers: &HeaderMap) -> S3Result<Option<u64>> {
+    let mut sizes = headers.get_all(OBJECT_SIZE).iter();
+    let Some(size) = sizes.next() else {
+        return Ok(None);
+    };
+    let is_number = size.as_bytes().iter().all(u8::is_ascii_digit);
+    let size = size.to_str().ok().and_then(|text| text.parse().ok());
+    match size {
+        Some(size) if is_number && sizes.next().is_none() => Ok(Some(size)),
+        _ => Err(s3_error!(
             InvalidRequest,
             "Value for x-amz-mp-object-size header is invalid."
-        )
-    })
+        )),
+    }
 }
 
 /// A part as the client names it.
@@ -310,7 +320,33 @@ fn location(headers: &HeaderMap, bucket: &str, key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
+
+    #[test]
+    fn a_size_is_read_whole() {
+        let read = |sizes: &[&'static str]| {
+            let value = |size: &&'static str| (OBJECT_SIZE, HeaderValue::from_static(size));
+            object_size(&sizes.iter().map(value).collect::<HeaderMap>())
+        };
+        assert_eq!(read(&[]).unwrap(), None);
+        assert_eq!(read(&["0"]).unwrap(), Some(0));
+        assert_eq!(read(&["9876543210"]).unwrap(), Some(9_876_543_210));
+        for bad in [
+            "",
+            "3x",
+            "3.0",
+            "+3",
+            "-3",
+            "0x3",
+            " ",
+            "99999999999999999999",
+        ] {
+            assert!(read(&[bad]).is_err(), "{bad}");
+        }
+        assert!(read(&["3", "3"]).is_err());
+    }
 
     #[test]
     fn announced_checksums_keep_the_rules_of_s3() {

@@ -8,7 +8,6 @@ use http::header::{CONTENT_RANGE, HOST, RANGE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 
-use crate::errors::details::is_unwritable;
 use crate::http::hosts::Domains;
 use crate::http::percent::form_pairs;
 use crate::limits::ECHO_MAX_BYTES;
@@ -206,7 +205,7 @@ impl Echo {
     fn parameter(&self, name: &str) -> Option<String> {
         let pairs = form_pairs(self.uri.query()?)?;
         let found = pairs.into_iter().find(|(other, _)| other == name);
-        found.map(|(_, value)| value.replace(is_unwritable, "\u{fffd}"))
+        found.map(|(_, value)| value)
     }
 }
 

@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, Uri};
 
 use crate::http::percent::form_pairs;
-use crate::signature::requirements::value_of;
+use crate::signature::requirements::{Authorization, value_of};
 
 /// Where the access key's id stands. It is looked for only when the signature was refused.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ impl ClaimedKey {
 }
 
 /// The access key's id that a request claims to be signed by, as it was sent. It may be any text.
+/// None where no signature is presented, which then would be checked before anything is done.
 pub fn claimed_access_key<B>(request: &Request<B>) -> Option<String> {
     match request.headers().get(AUTHORIZATION) {
         Some(authorization) => in_header(authorization),
@@ -46,29 +47,28 @@ pub fn claimed_access_key<B>(request: &Request<B>) -> Option<String> {
     }
 }
 
+/// The one that the signature is checked by, whatever else the header holds.
 fn in_header(authorization: &HeaderValue) -> Option<String> {
-    let text = authorization.to_str().ok()?;
-    let id = match text.strip_prefix("AWS ") {
-        Some(version_2) => version_2.split(':').next(),
-        None => {
-            // Looked for in each request; the usual one begins so.
-            let usual = text.strip_prefix("AWS4-HMAC-SHA256 Credential=");
-            let rest = usual.or_else(|| Some(text.split_once("Credential=")?.1));
-            rest.unwrap_or("").split(['/', ',']).next()
-        }
-    };
-    id.filter(|id| !id.is_empty()).map(str::to_owned)
+    let said = Authorization::parse(authorization.to_str().ok()?).ok()?;
+    id_of(said.credential)
 }
 
-/// The one that the signature is checked by, whatever else the query names.
+/// The one that the signature is checked by, whatever else the query names. Without a signature
+/// nothing is checked, and what is named counts for nothing.
 fn in_address(uri: &Uri) -> Option<String> {
     let query = form_pairs(uri.query()?)?;
-    let name = match value_of(&query, "Signature") {
-        Some(_) => "AWSAccessKeyId",
-        None => "X-Amz-Credential",
-    };
-    let id = value_of(&query, name)?.split('/').next()?;
+    let has = |name: &str| value_of(&query, name).is_some();
+    if has("X-Amz-Signature") {
+        return id_of(value_of(&query, "X-Amz-Credential")?);
+    }
+    let id = value_of(&query, "AWSAccessKeyId").filter(|_| has("Signature"))?;
     Some(id.to_owned())
+}
+
+/// The access key's id in a credential of version 4.
+fn id_of(credential: &str) -> Option<String> {
+    let id = credential.split('/').next()?;
+    (!id.is_empty()).then(|| id.to_owned())
 }
 
 /// Which failure to sign in an answer's code tells of, if any.
@@ -88,9 +88,10 @@ pub(crate) fn failure(code: &str, is_signed_in: bool, claim: &ClaimedKey) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use http::Request;
+    use http::{HeaderMap, Request};
 
     use super::*;
+    use crate::signature::requirements::{Form, check};
 
     fn claim(uri: &str, authorization: Option<&str>) -> ClaimedKey {
         let mut request = Request::builder().uri(uri);
@@ -100,14 +101,23 @@ mod tests {
         ClaimedKey::of(&request.body(()).unwrap().into_parts().0)
     }
 
+    const VERSION_4: &str = "AWS4-HMAC-SHA256 Credential=AK/20260101/r/s3/aws4_request, \
+                             SignedHeaders=host, Signature=0";
+
     #[test]
     fn ids_are_found_wherever_they_stand() {
-        let version_4 = "AWS4-HMAC-SHA256 Credential=AK/20260101/r/s3/aws4_request, Signature=0";
+        // What is passed over where the signature is checked.
+        let other = VERSION_4.replace(" Cred", " A=Credential=B/2026,XCredential=B/2026,Cred");
+        let twice = VERSION_4.replace(", Signed", ", Credential=B/2026, Signed");
         let cases = [
-            ("/", Some(version_4), Some("AK")),
-            ("/", Some("AWS AK:0"), Some("AK")),
-            ("/", Some("Bearer x"), None),
-            ("/?X-Amz-Credential=AK%2F20260101%2Fr", None, Some("AK")),
+            ("/", Some(VERSION_4), Some("AK")),
+            ("/", Some(&*other), Some("AK")),
+            ("/", Some(&*twice), Some("AK")),
+            (
+                "/?X-Amz-Credential=AK%2F20260101%2Fr&X-Amz-Signature=",
+                None,
+                Some("AK"),
+            ),
             ("/?AWSAccessKeyId=AK&Signature=0", None, Some("AK")),
             (
                 "/?AWSAccessKeyId=B&X-Amz-Credential=AK%2F2026&X-Amz-Signature=0",
@@ -119,12 +129,54 @@ mod tests {
                 None,
                 Some("AK"),
             ),
+            ("/?AWSAccessKeyId=AK/B&Signature=0", None, Some("AK/B")),
             ("/?list-type=2", None, None),
             ("/", None, None),
         ];
         for (uri, authorization, id) in cases {
             let claim = claim(uri, authorization);
             assert_eq!(claim.access_key_id().as_deref(), id, "{uri}");
+        }
+    }
+
+    /// Else who signs nothing counts as another, or as as many as there are names.
+    #[test]
+    fn what_is_served_unsigned_claims_no_key() {
+        let headers = [
+            "Bearer Credential=AK/2026",
+            "Basic QUs6eA==",
+            "AWS AK:0",
+            "aws4-hmac-sha256 Credential=AK/2026, SignedHeaders=host, Signature=0",
+            "AWS4-ECDSA-P256-SHA256 Credential=AK/2026, SignedHeaders=host, Signature=0",
+            "AWS4-HMAC-SHA256 Credential=AK/2026",
+            "Credential=AK/2026",
+        ];
+        for header in headers {
+            assert_eq!(claim("/", Some(header)).access_key_id(), None, "{header}");
+        }
+        let parts = [
+            "X-Amz-Algorithm=AWS4-HMAC-SHA256",
+            "X-Amz-Credential=AK%2F20260101%2Fus-east-1%2Fs3%2Faws4_request",
+            "X-Amz-Date=20260101T000000Z",
+            "X-Amz-SignedHeaders=host",
+            "X-Amz-Expires=60",
+            "X-Amz-Signature=0",
+            "AWSAccessKeyId=AK",
+            "Signature=0",
+            "Expires=1",
+        ];
+        let no_headers = HeaderMap::new();
+        for chosen in 0..1_u32 << parts.len() {
+            let chosen = |(place, part): (usize, &&'static str)| {
+                ((chosen >> place) & 1 == 1).then_some(*part)
+            };
+            let query: Vec<_> = parts.iter().enumerate().filter_map(chosen).collect();
+            let query = query.join("&");
+            let claimed = claim(&format!("/?{query}"), None).access_key_id();
+            let checked = check(&query, &no_headers);
+            let is_unsigned = checked.is_ok_and(|presented| presented.form == Form::Unsigned);
+            assert_eq!(is_unsigned, matches!(&*query, "" | "Expires=1"), "{query}");
+            assert!(!is_unsigned || claimed.is_none(), "{query}");
         }
     }
 

@@ -78,8 +78,10 @@ pub(crate) fn check<'a>(query: &str, headers: &'a HeaderMap) -> S3Result<Present
         of_query("X-Amz-Signature"),
         of_query("Signature"),
     ) {
-        (None, None, None) if of_query("X-Amz-Algorithm").is_none() => Form::Unsigned,
-        (None, None, None) => return Err(lacks_parameters()),
+        (None, None, None) => {
+            refuse_parts(&query)?;
+            Form::Unsigned
+        }
         (Some(value), None, None) => {
             let said = Authorization::parse(value.to_str().unwrap_or(""))?;
             check_region(said.credential)?;
@@ -175,6 +177,22 @@ impl<'a> Authorization<'a> {
             signature: value(2)?,
         })
     }
+}
+
+/// Refuses parts of a signature without it: they name an access key that nothing vouches for.
+fn refuse_parts(query: &Pairs) -> S3Result {
+    let has = |name: &str| value_of(query, name).is_some();
+    if PRESIGNED.into_iter().any(has) {
+        return Err(lacks_parameters());
+    }
+    if has("AWSAccessKeyId") {
+        return Err(s3_error!(
+            AccessDenied,
+            "Query-string authentication requires the Signature, Expires and AWSAccessKeyId \
+             parameters"
+        ));
+    }
+    Ok(())
 }
 
 fn two_signatures() -> S3Error {

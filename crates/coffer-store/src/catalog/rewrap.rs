@@ -96,6 +96,16 @@ impl Catalog {
         .await
     }
 
+    /// How many keys neither of these generations wrapped: a walk over all of them.
+    pub async fn count_of_neither_generation(&self, kept: [u32; 2]) -> Result<u64> {
+        self.long(move |connection| {
+            let count = "SELECT (SELECT count(*) FROM blob WHERE key_generation NOT IN (?1, ?2))
+                             + (SELECT count(*) FROM part WHERE key_generation NOT IN (?1, ?2))";
+            decode_u64(connection.query_row(count, kept, |row| row.get(0))?)
+        })
+        .await
+    }
+
     /// Puts rewrapped keys of `generation` in place of those found before; what was replaced or
     /// removed in between is passed over. Durable when this returns. Takes its time while no other
     /// else writes.

@@ -193,6 +193,10 @@ async fn all_keys_are_met_and_replaced() {
         catalog.replace_keys(found, 4).await.unwrap();
     }
     assert_eq!(catalog.count_of_other_generations(4).await.unwrap(), 0);
+    for (kept, count) in [([3, 4], 0), ([4, 4], 0), ([3, 5], 1_000)] {
+        let neither = catalog.count_of_neither_generation(kept).await.unwrap();
+        assert_eq!(neither, count, "{kept:?}");
+    }
     for key in catalog
         .keys_of_other_generations(3, KeyPlace::FIRST)
         .await

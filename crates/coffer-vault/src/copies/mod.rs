@@ -20,6 +20,8 @@ mod progress;
 
 mod carrier;
 
+mod behind;
+
 mod on_receipts;
 
 mod findings;

@@ -1,10 +1,12 @@
 //! How copies stand.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use coffer_durable::now_ms;
 use coffer_replica::limits::GAPS_MAX;
-use coffer_replica::{Gap, Head, KnownHead};
+use coffer_replica::{BucketState, Gap, Head, KnownHead};
+use coffer_seal::BucketId;
 use parking_lot::Mutex;
 
 use super::synchronous::SyncStatus;
@@ -87,6 +89,10 @@ struct Told {
     gaps: Vec<Gap>,
     /// Of heads that do not open.
     damaged: Vec<Gap>,
+    /// How many commits of each catalog the newest head has.
+    in_head: HashMap<BucketId, u64>,
+    /// The same of records, which may have come further than the head.
+    in_records: HashMap<BucketId, u64>,
 }
 
 impl Progress {
@@ -100,6 +106,8 @@ impl Progress {
             first_ms: 0,
             gaps: Vec::new(),
             damaged: Vec::new(),
+            in_head: HashMap::new(),
+            in_records: HashMap::new(),
         }))
     }
 
@@ -120,11 +128,33 @@ impl Progress {
         self.0.lock().as_of_ms = as_of_ms;
     }
 
-    /// What this head says of its window.
+    /// What this head, the newest, says of its window and of catalogs.
     pub(crate) fn window(&self, head: &Head) {
+        let of =
+            |(id, state): (&String, &BucketState)| Some((BucketId::from_hex(id)?, state.commits));
+        let in_head: HashMap<BucketId, u64> = head.buckets.iter().filter_map(of).collect();
         let mut told = self.0.lock();
         told.first_ms = head.first_ms;
         told.gaps.clone_from(&head.gaps);
+        told.head_has(in_head);
+    }
+
+    /// A record has so many commits of these catalogs.
+    pub(crate) fn recorded(&self, commits: impl Iterator<Item = (BucketId, u64)>) {
+        let mut told = self.0.lock();
+        for (id, commits) in commits {
+            let known = told.in_records.entry(id).or_default();
+            *known = commits.max(*known);
+        }
+    }
+
+    /// Whether the copy has so many commits of each of these catalogs, for sure.
+    pub(crate) fn has_catalogs(&self, mut wanted: impl Iterator<Item = (BucketId, u64)>) -> bool {
+        let told = self.0.lock();
+        wanted.all(|(id, commits)| {
+            let has = [told.in_head.get(&id), told.in_records.get(&id)];
+            has.into_iter().flatten().any(|has| *has >= commits)
+        })
     }
 
     /// Heads do not open, which leaves no state of this time.
@@ -169,5 +199,42 @@ impl Progress {
             Some(at) => at.elapsed().as_secs_f64(),
             None => (now_ms() - since_ms).max(0) as f64 / 1_000.0,
         };
+    }
+}
+
+impl Told {
+    /// Of what is gone, records tell no more.
+    fn head_has(&mut self, in_head: HashMap<BucketId, u64>) {
+        self.in_records.retain(|id, _| in_head.contains_key(id));
+        self.in_head = in_head;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: BucketId = BucketId([1; 16]);
+    const TWO: BucketId = BucketId([2; 16]);
+
+    #[test]
+    fn a_copy_has_of_catalogs_what_its_head_or_a_record_has() {
+        let progress = Progress::new();
+        let has = |wanted: &[(BucketId, u64)]| progress.has_catalogs(wanted.iter().copied());
+        let head = |has: &[(BucketId, u64)]| {
+            let in_head = has.iter().copied().collect();
+            progress.0.lock().head_has(in_head);
+        };
+        assert!(has(&[]) && !has(&[(ONE, 1)]), "no head yet");
+        head(&[(ONE, 5), (TWO, 7)]);
+        assert!(has(&[(ONE, 5), (TWO, 6)]));
+        assert!(!has(&[(ONE, 6)]) && !has(&[(ONE, 5), (TWO, 8)]));
+        progress.recorded([(ONE, 6)].into_iter());
+        // A head that was begun before the record takes nothing of it back.
+        head(&[(ONE, 5), (TWO, 8)]);
+        assert!(has(&[(ONE, 6), (TWO, 8)]));
+        // What is gone is in no copy.
+        head(&[(TWO, 8)]);
+        assert!(!has(&[(ONE, 1)]));
     }
 }

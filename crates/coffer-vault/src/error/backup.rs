@@ -67,8 +67,8 @@ pub enum CopyError {
     /// The server follows no copy.
     #[error("this server is no standby: it was not started with --follow")]
     NoStandby,
-    /// Its target was not reached yet.
-    #[error("the copy was not reached since the server started")]
+    /// Its target was not reached yet, or not in time.
+    #[error("the copy was not reached in time, or not since the server started")]
     NotReached,
     /// A write is stored here, and its synchronous copy did not take it in time.
     #[error(

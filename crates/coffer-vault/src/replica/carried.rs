@@ -2,12 +2,14 @@
 
 use coffer_audit::{Event, Outcome};
 use coffer_replica::KeystoreRef;
+use tokio::time::timeout;
 
 use super::round::Round;
 use crate::access::Act;
 use crate::audit::SERVER;
 use crate::blocking::blocking;
-use crate::error::Result;
+use crate::error::{CopyError, Result};
+use crate::limits::COPY_KEYSTORE_WAIT;
 
 impl Round {
     /// Puts the keystore, if one goes along and the copy has another, and settles receipts.
@@ -46,5 +48,22 @@ impl Round {
         })
         .await?;
         Ok(put)
+    }
+
+    /// Puts the keystore once more where it was changed since it was put: the catalogs that were
+    /// read meanwhile may need keys that the one there lacks. Receipts are settled by the next.
+    pub(super) async fn carry_changed(
+        &self,
+        put: Option<KeystoreRef>,
+    ) -> Result<Option<KeystoreRef>> {
+        let inner = self.inner()?;
+        let has_changed = |put: &KeystoreRef| put.generation() != inner.keystore.generation();
+        if !put.as_ref().is_some_and(has_changed) {
+            return Ok(put);
+        }
+        // No longer than an erase waits, which may wait for who asks.
+        let carried = self.carrier.carry(&inner.copies.registry, &inner.keystore);
+        let carried = timeout(COPY_KEYSTORE_WAIT, carried).await;
+        carried.map_err(|_| CopyError::NotReached)?
     }
 }

@@ -117,6 +117,13 @@ impl<'a> Work<'a> {
             self.missing_count += missing.count;
             missing.tell(self.name_of(id), &catalog, told).await?;
         }
+        let older = key.older_generation().unwrap_or(key.generation());
+        let kept = [key.generation(), older];
+        let key_count = catalog.count_of_neither_generation(kept).await?;
+        if key_count > 0 {
+            let bucket = self.name_of(id);
+            told(RestoreEvent::Rotated { bucket, key_count });
+        }
         catalog.close().await;
         let sync = move || {
             sync_folders(&folder)?;

@@ -39,6 +39,14 @@ pub enum RestoreEvent {
         /// Its name, or its id.
         bucket: String,
     },
+    /// Data keys that the keystore does not open: what wrapped them was destroyed when the key was
+    /// rotated after that moment; or it is later than the keystore.
+    Rotated {
+        /// The name of the bucket, or its id.
+        bucket: String,
+        /// How many; each is of a blob.
+        key_count: u64,
+    },
     /// The copy lacks a blob, or has another one in its place.
     Missing {
         /// The name of the bucket, or its id.

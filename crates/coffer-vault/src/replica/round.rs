@@ -218,6 +218,7 @@ impl Round {
         // Before what it holds is read: so system.db is never older than it says.
         let keystore = self.carry().await?;
         self.put_buckets(writer, &inner).await?;
+        let keystore = self.carry_changed(keystore).await?;
         // No bucket is made or goes from here on until all is read that tells of buckets.
         let changing = inner.changing_buckets.lock().await;
         let rows = inner.system.buckets();
@@ -228,7 +229,8 @@ impl Round {
             }
         }
         let mut next = writer.head().clone();
-        next.keystore = keystore;
+        // It opens all that was read, and says no more than what is read from here on.
+        next.keystore = self.carry_changed(keystore).await?;
         let has = rows
             .iter()
             .map(|row| (row.id, self.commits_of(writer, row)));

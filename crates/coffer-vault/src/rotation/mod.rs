@@ -3,16 +3,14 @@
 //! A level's own key is new at once. The keys of its buckets follow one by one: the bucket gets a
 //! new generation, under which everything is wrapped from then on; the data keys that the old one
 //! wrapped are rewrapped, many to a commit, with pauses before and within; and when none is left,
-//! the old generation is destroyed as an erase destroys keys. Objects are not touched, catalogs
-//! not rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
-
-use std::time::Instant;
+//! neither here nor in the newest head of a copy that the keystore goes along with, the old
+//! generation is destroyed as an erase destroys keys. Objects are not touched, catalogs not
+//! rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
 
 use coffer_audit::Outcome;
 use coffer_durable::now_ms;
-use coffer_keys::{BucketEntry, BucketKey, KeysError};
+use coffer_keys::{BucketEntry, KeysError};
 use coffer_seal::{BucketId, LevelId};
-use coffer_store::{HeldKey, KeyPlace};
 use parking_lot::MutexGuard;
 
 use crate::access::{Act, Actor, Role};
@@ -20,17 +18,19 @@ use crate::audit::{Facts, SERVER};
 use crate::blocking::blocking;
 use crate::erase::settle;
 use crate::error::{Result, VaultError};
-use crate::limits::{
-    REWRAP_COMMIT, REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX,
-};
-use crate::open_buckets::{OpenBucket, customer_key};
+use crate::limits::ROTATIONS_TOLD_MAX;
 use crate::system::Kind;
 use crate::vault::{Rotation, Vault};
 
 mod plan;
 
+mod retiring;
+
+mod rewrapping;
+
 pub(crate) use self::plan::Plan;
 use self::plan::to_replace;
+use self::retiring::LeftGeneration;
 
 impl Vault {
     /// What the rotation of a level's key, and those of all of its buckets, is to do.
@@ -122,7 +122,6 @@ impl Vault {
     fn rotate_in_background(&self, plan: Plan) {
         let this = self.clone();
         let task = tokio::spawn(async move {
-            let _one_at_a_time = this.inner.one_rotation.lock().await;
             let outcome = this.rotate(&plan).await;
             this.tell(&plan, |told| {
                 told.ended_ms = Some(now_ms());
@@ -156,6 +155,7 @@ impl Vault {
 
     async fn rotate(&self, plan: &Plan) -> Result<()> {
         if let Some(generation) = plan.level_generation {
+            let _turn = self.inner.one_rotation.lock().await;
             let (inner, level_id) = (self.inner.clone(), plan.level_id);
             blocking(move || {
                 let level = inner.keystore.level(level_id);
@@ -172,29 +172,53 @@ impl Vault {
         }
         self.inner.at("level rotated");
         let mut outcome = Ok(());
+        let mut left = Vec::new();
         for (id, generation) in &plan.buckets {
-            match self.rotate_keys_of(plan, *id, *generation).await {
-                Ok(()) => self.tell(plan, |told| {
-                    told.buckets_done += 1;
-                    told.is_replaced_destroyed |= plan.bucket.is_some();
-                }),
+            match self.rewrap_keys_of(plan, *id, *generation).await {
+                Ok(Some(generation)) => left.push(generation),
+                Ok(None) => self.tell_bucket_done(plan),
                 // The others are done all the same; the next start tries this one again.
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
+        // Once for all: each of them may take a round.
+        self.wait_for_catalogs(plan, &left).await?;
+        for generation in &left {
+            match self.retire(generation).await {
+                Ok(()) => self.tell_bucket_done(plan),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
         outcome?;
+        self.wait_for_keystores(plan).await?;
         let (inner, id) = (self.inner.clone(), plan.id());
         blocking(move || inner.system.drop_document(Kind::Rotation, id).map(drop)).await
     }
 
-    /// Brings a bucket to a generation above `replaced`, and destroys those before it. One that is
-    /// gone meanwhile is done.
-    async fn rotate_keys_of(&self, plan: &Plan, id: BucketId, replaced: u32) -> Result<()> {
+    fn tell_bucket_done(&self, plan: &Plan) {
+        self.tell(plan, |told| {
+            told.buckets_done += 1;
+            told.is_replaced_destroyed |= plan.bucket.is_some();
+        });
+    }
+
+    /// Brings a bucket to a generation above `replaced`, and wraps all anew under it. What is to be
+    /// destroyed then; none, where that is done. One that is gone meanwhile is done.
+    async fn rewrap_keys_of(
+        &self,
+        plan: &Plan,
+        id: BucketId,
+        replaced: u32,
+    ) -> Result<Option<LeftGeneration>> {
         let mut has_waited = false;
-        while let Some(entry) = self.entry(id) {
-            if entry.older_generation.is_none() {
+        loop {
+            let turn = self.inner.one_rotation.lock().await;
+            let Some(entry) = self.entry(id) else {
+                return Ok(None);
+            };
+            let Some(older) = entry.older_generation else {
                 if entry.generation > replaced {
-                    return Ok(());
+                    return Ok(None);
                 }
                 let inner = self.inner.clone();
                 let rotated = blocking(move || match inner.keystore.rotate_bucket(id) {
@@ -204,7 +228,7 @@ impl Vault {
                 rotated.await?;
                 self.inner.at("new generation");
                 continue;
-            }
+            };
             let inner = &self.inner;
             let opened = inner
                 .open_buckets
@@ -212,95 +236,32 @@ impl Vault {
                 .await;
             let bucket = match opened {
                 Ok(bucket) => Some(bucket),
-                Err(_) if self.entry(id).is_none() => return Ok(()),
+                Err(_) if self.entry(id).is_none() => return Ok(None),
                 Err(VaultError::NoSuchBucket) if !has_waited => None,
                 Err(error) => return Err(error),
             };
             if let Some(bucket) = bucket {
-                let done = self.leave_generation(plan, &bucket, &entry).await;
+                let left = self.leave_generation(plan, &bucket, id, older).await;
                 if self.entry(id).is_none() {
-                    return Ok(());
+                    return Ok(None);
                 }
                 if !bucket.is_cut() {
-                    done?;
+                    // Neither erases nor backups wait for what waits for copies.
+                    drop((bucket, turn));
+                    let left = left?;
+                    if entry.generation > replaced {
+                        return Ok(Some(left));
+                    }
+                    // What an earlier rotation left goes first: there are two at most.
+                    self.wait_for_catalogs(plan, std::slice::from_ref(&left))
+                        .await?;
+                    self.retire(&left).await?;
                     continue;
                 }
             }
             // It is being erased. Should that fail, its keys are still to be rotated.
             has_waited = true;
             drop(inner.changing_buckets.lock().await);
-        }
-        Ok(())
-    }
-
-    /// Rewraps all that the older generation of a bucket's key wrapped, and destroys it.
-    async fn leave_generation(
-        &self,
-        plan: &Plan,
-        bucket: &OpenBucket,
-        entry: &BucketEntry,
-    ) -> Result<()> {
-        let key = self.inner.keystore.bucket_key(entry.id)?;
-        bucket.take_key(key.clone()).await;
-        let catalog = &bucket.catalog;
-        let mut left = catalog.count_of_other_generations(key.generation()).await?;
-        self.tell(plan, |told| told.key_count += left);
-        for _ in 0..REWRAP_PASSES_MAX {
-            if left == 0 {
-                break;
-            }
-            self.rewrap_all(plan, bucket, &key).await?;
-            // All in one look: what was moved while it was being walked over is found.
-            left = catalog.count_of_other_generations(key.generation()).await?;
-        }
-        if left > 0 {
-            return Err(VaultError::Invalid {
-                what: "data keys kept appearing under the older key",
-            });
-        }
-        let (inner, id, older) = (self.inner.clone(), entry.id, entry.older_generation);
-        blocking(move || match older {
-            Some(older) => {
-                let retired = inner.keystore.retire_bucket_generation(id, older);
-                settled(&inner.keystore, retired)
-            }
-            None => Ok(()),
-        })
-        .await?;
-        self.inner.at("older destroyed");
-        // Without the older generation, which goes from memory with its last reader.
-        bucket
-            .take_key(self.inner.keystore.bucket_key(entry.id)?)
-            .await;
-        Ok(())
-    }
-
-    async fn rewrap_all(&self, plan: &Plan, bucket: &OpenBucket, key: &BucketKey) -> Result<()> {
-        let generation = key.generation();
-        let mut after = KeyPlace::FIRST;
-        let mut rewrapped = Vec::new();
-        loop {
-            let begun = Instant::now();
-            let catalog = &bucket.catalog;
-            let found = catalog.keys_of_other_generations(generation, after).await?;
-            let is_end = found.is_empty();
-            if let Some(last) = found.last() {
-                after = last.place;
-                let key = key.clone();
-                rewrapped.extend(blocking(move || rewrap(&key, found)).await?);
-            }
-            let is_due = rewrapped.len() >= REWRAP_COMMIT || is_end;
-            if is_due && !rewrapped.is_empty() {
-                let count = rewrapped.len() as u64;
-                let done = std::mem::take(&mut rewrapped);
-                catalog.replace_keys(done, generation).await?;
-                self.inner.at("some rewrapped");
-                self.tell(plan, |told| told.keys_done += count);
-            }
-            if is_end {
-                return Ok(());
-            }
-            tokio::time::sleep(REWRAP_REST_MAX.min(begun.elapsed() * REWRAP_REST)).await;
         }
     }
 
@@ -317,6 +278,7 @@ impl Vault {
             failure: None,
             replaced_generation: plan.replaced_generation(),
             is_replaced_destroyed: false,
+            waits_for: Vec::new(),
             bucket_count: plan.buckets.len(),
             buckets_done: 0,
             key_count: 0,
@@ -343,15 +305,6 @@ impl Vault {
         tasks.retain(|task| !task.is_finished());
         tasks
     }
-}
-
-fn rewrap(key: &BucketKey, mut found: Vec<HeldKey>) -> Result<Vec<HeldKey>> {
-    for held in &mut found {
-        let from = (key, held.generation);
-        held.wrapped_key = customer_key::rewrap(from, key, held.blob_id, &held.wrapped_key)?;
-        held.generation = key.generation();
-    }
-    Ok(found)
 }
 
 /// What became of a change that destroys an old root key: where only that failed, it is tried

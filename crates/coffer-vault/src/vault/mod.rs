@@ -100,7 +100,7 @@ pub(crate) struct Inner {
     pub(crate) recovery: Mutex<Option<JoinHandle<()>>>,
     /// What holds every few seconds how far everything has come.
     pub(crate) holding: Mutex<Option<JoinHandle<()>>>,
-    /// Rotations rewrap one after the other.
+    /// Rotations rewrap and destroy keys one after the other, and beside no backup.
     pub(crate) one_rotation: tokio::sync::Mutex<()>,
     pub(crate) rotations: Mutex<Rotations>,
     pub(crate) rotation_tasks: Mutex<Vec<JoinHandle<()>>>,

@@ -23,6 +23,8 @@ pub struct Rotation {
     pub replaced_generation: u32,
     /// Whether that generation is destroyed.
     pub is_replaced_destroyed: bool,
+    /// Copies that the older keys are kept for, until these are up to date.
+    pub waits_for: Vec<String>,
     /// How many buckets get a new key.
     pub bucket_count: usize,
     /// How many have theirs, and their old one destroyed.

@@ -197,7 +197,9 @@ Examples:
 
 const ERASE_EXAMPLES: &str = "\
 Erasing takes as long for a terabyte as for a byte, and prints a signed receipt. Rotating rewraps
-keys and leaves data as it is; a server that is stopped meanwhile goes on with it.
+keys and leaves data as it is; a server that is stopped meanwhile goes on with it. It waits for
+copies that the keystore goes along with. What backups and copies have of moments before it loses
+objects of more than 16 KiB: the keys that wrapped theirs are destroyed.
 
 Exit status 3: other custodians have to approve the erase first, and nothing is erased yet.
 

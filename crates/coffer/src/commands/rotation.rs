@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::commands::approval_outcome::{MayWait, waits};
 use crate::error::Error;
-use crate::limits::ROTATION_LOOK;
+use crate::limits::{ROTATION_LOOK, ROTATION_WAIT_LOOKS};
 use crate::output::table::{Flush, moment, or_dash, show, show_done, table};
 
 /// Begins a rotation at `path` and follows it to its end; or tells that it waits for approvals.
@@ -30,7 +30,21 @@ pub async fn follow(
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} keys {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(0).with_style(style);
+    let mut waiting_looks: u32 = 0;
     while rotation.ended_at.is_none() {
+        let is_waiting = !rotation.waits_for.is_empty();
+        waiting_looks = waiting_looks.saturating_add(u32::from(is_waiting));
+        if waiting_looks == ROTATION_WAIT_LOOKS {
+            let copies = rotation.waits_for.join(", ");
+            bar.suspend(|| {
+                eprintln!(
+                    "it waits for copies that the keystore goes along with, to be up to date or \
+                     removed: {copies}; it goes on without this command, too"
+                );
+            });
+            // Also where it does not wait at the next look: once is enough.
+            waiting_looks += 1;
+        }
         bar.set_length(rotation.key_count);
         bar.set_position(rotation.keys_done);
         bar.set_message(format!(
@@ -110,6 +124,11 @@ pub fn rotations_table(rotations: &[Rotation]) -> String {
         } else {
             String::new()
         };
+        let problem = match (&rotation.failure, rotation.waits_for.as_slice()) {
+            (Some(failure), _) => failure.clone(),
+            (None, []) => String::new(),
+            (None, copies) => format!("waits for copies: {}", copies.join(", ")),
+        };
         vec![
             whose(rotation),
             format!("{}/{}", rotation.buckets_done, rotation.bucket_count),
@@ -117,7 +136,7 @@ pub fn rotations_table(rotations: &[Rotation]) -> String {
             or_dash(&destroyed),
             moment(&rotation.begun_at),
             or_dash(&rotation.ended_at.as_deref().map(moment).unwrap_or_default()),
-            or_dash(rotation.failure.as_deref().unwrap_or_default()),
+            or_dash(&problem),
         ]
     };
     table(&columns, rotations.iter().map(row))

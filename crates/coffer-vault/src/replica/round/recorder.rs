@@ -309,6 +309,7 @@ impl<S: RecordSource> Recorder<S> {
             let files = formed.record.files.as_ref();
             let written = (known.number, length_bytes);
             self.records.written(written, formed.commits(), files);
+            self.progress.recorded(formed.commits());
             self.progress.put(length_bytes);
             (self.waited, self.took) = (waiting, put.elapsed());
         }

@@ -90,6 +90,7 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         is_partial |= match &event {
             RestoreEvent::Done { missing_count, .. } => *missing_count > 0,
             RestoreEvent::Damaged { unchecked, .. } => unchecked.is_some(),
+            RestoreEvent::Rotated { .. } => true,
             _ => false,
         };
         let line = if args.json {
@@ -134,7 +135,7 @@ pub fn identity_of(path: &Path) -> Result<ExportIdentity, Error> {
     })
 }
 
-/// Blobs are missing, or what damaged heads had; the rest is restored.
+/// Blobs are missing or don't open, or what damaged heads had; the rest is restored.
 const PARTIAL: u8 = 3;
 
 fn as_json(event: &RestoreEvent) -> String {
@@ -157,6 +158,9 @@ fn as_json(event: &RestoreEvent) -> String {
         RestoreEvent::HeadLeft(head) => json!({ "event": "headleft", "head": head.to_string() }),
         RestoreEvent::Later => json!({ "event": "later" }),
         RestoreEvent::Removed { bucket } => json!({ "event": "removed", "bucket": bucket }),
+        RestoreEvent::Rotated { bucket, key_count } => json!({
+            "event": "rotated", "bucket": bucket, "key_count": key_count,
+        }),
         RestoreEvent::Missing { bucket, name, what } => json!({
             "event": "missing", "bucket": bucket,
             "name": name.as_ref().map(|name| name.expose()), "what": what,
@@ -213,6 +217,7 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
             "bucket {bucket} is left out: it was deleted or erased after that moment, and removed \
              from the copy"
         )),
+        RestoreEvent::Rotated { bucket, key_count } => Some(rotated(bucket, *key_count)),
         RestoreEvent::Missing { bucket, name, what } => {
             let name = name.as_ref().map(|name| printable(name.expose()));
             let object = name.map_or("an object".to_owned(), |name| format!("object {name}"));
@@ -246,6 +251,14 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
     }
 }
 
+fn rotated(bucket: &str, key_count: u64) -> String {
+    format!(
+        "NOT READABLE: {key_count} blobs of bucket {bucket}, which are objects of more than 16 KiB \
+         or parts of such: a rotation after that moment destroyed what wrapped their keys, or the \
+         keystore is older than the copy"
+    )
+}
+
 fn damaged(heads: &[u64], unchecked: Option<Gap>) -> String {
     let numbers: Vec<_> = heads.iter().map(u64::to_string).collect();
     let passed = format!(
@@ -271,6 +284,8 @@ start on it takes `--accept-rollback`.
 
 --at goes back to any second that the copy keeps (`coffer replica add --keep`). Where it lies in a
 time of which the copy has no state, that is told, and what was at the beginning of it is restored.
+Of buckets whose keys were rotated after that moment, objects of more than 16 KiB can't be read any
+more (`coffer level rotate`, `coffer bucket rotate`): how many, is told.
 
 --bucket fetches the catalog and blobs of these buckets only. system.db and the audit log come
 whole: all subjects, access keys, roles and quotas, and the names and settings of all buckets. Of
@@ -280,7 +295,8 @@ reads what is there without a server.
 --head is compared with that very head as long as the copy keeps it, and told where it does not.
 
 Exit codes: 0; 1 where it can't be restored; 3 where all is restored but blobs that are missing in
-the copy (each is told with its object), or what heads that do not open had of that moment.
+the copy (each is told with its object), or that a rotation since has left without a key, or what
+heads that do not open had of that moment.
 
 Examples:
   coffer restore --from file:///mnt/disk/coffer --data /srv/restored
