@@ -97,9 +97,6 @@ impl Migration {
         if !self.options.overwrite && both.there.iter().zip(&matched.used).any(is_foreign) {
             return Err(MigrateError::Occupied);
         }
-        if self.options.overwrite {
-            matched.seen = Seen::Anything;
-        }
         let outcome = self.moved(place, &both.key, of, &mut matched.seen).await?;
         if !place.keeps_versions {
             // What was there has been replaced.

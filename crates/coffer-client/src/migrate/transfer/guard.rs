@@ -24,8 +24,6 @@ pub(in crate::migrate) enum Seen {
     Nothing,
     /// The object with this entity tag.
     Object(String),
-    /// Whatever it is, it may be replaced.
-    Anything,
 }
 
 /// How a version is stored.
@@ -54,18 +52,17 @@ impl Seen {
     }
 
     /// What has a write be refused where something else is.
-    fn conditions(&self) -> Vec<(String, String)> {
-        let condition = match self {
+    fn condition(&self) -> (String, String) {
+        let (name, value) = match self {
             Self::Nothing => ("if-none-match", "*".to_owned()),
             Self::Object(etag) => ("if-match", format!("\"{}\"", etag.trim_matches('"'))),
-            Self::Anything => return Vec::new(),
         };
-        vec![(condition.0.to_owned(), condition.1)]
+        (name.to_owned(), value)
     }
 
     fn is(&self, etag: Option<&str>) -> bool {
         match (self, etag) {
-            (Self::Anything, _) | (Self::Nothing, None) => true,
+            (Self::Nothing, None) => true,
             (Self::Object(seen), Some(etag)) => seen.trim_matches('"') == etag.trim_matches('"'),
             (Self::Nothing | Self::Object(_), _) => false,
         }
@@ -109,12 +106,12 @@ impl Migration {
         place.ledger.sending(key, of)?;
         let sent = matches!(write, Write::Whole { .. }).then(|| self.sent());
         let (failures, counted) = counting(sent.clone());
-        let conditions = seen.conditions();
-        let error = match self.written(name, write, &conditions, counted).await {
+        let condition = [seen.condition()];
+        let error = match self.written(name, write, &condition, counted).await {
             Ok(stored) => return Ok(stored),
             Err(error) => error,
         };
-        if error.is_not_offered() && !conditions.is_empty() {
+        if error.is_not_offered() {
             // A server without conditions. What is written between the look and the write is lost.
             let now = self.etag_there(name).await?;
             if !seen.is(now.as_deref()) {
@@ -135,7 +132,7 @@ impl Migration {
             return Ok(ours);
         }
         let is_taken = error.is_changed() || error.code() == Some("NoSuchKey");
-        Err(if is_taken && !conditions.is_empty() {
+        Err(if is_taken {
             MigrateError::ChangedThere
         } else {
             error.into()
@@ -212,7 +209,7 @@ impl Migration {
         seen: &Seen,
     ) -> Result<String, MigrateError> {
         // Many servers pass over conditions of a deletion, and none knows one for what is absent.
-        if *seen != Seen::Anything && !seen.is(self.etag_there(name).await?.as_deref()) {
+        if !seen.is(self.etag_there(name).await?.as_deref()) {
             return Err(MigrateError::ChangedThere);
         }
         place.ledger.sending(key, of)?;
@@ -251,13 +248,13 @@ impl Migration {
         let plain = name.request(Method::DELETE).body(Bytes::new(), Some(sent));
         let answer = match seen {
             Seen::Object(_) => {
-                let guarded = plain.clone().headers(&seen.conditions());
+                let guarded = plain.clone().headers(&[seen.condition()]);
                 match self.target.send(&guarded).await {
                     Err(error) if error.is_not_offered() => self.target.send(&plain).await?,
                     answered => answered?,
                 }
             }
-            Seen::Nothing | Seen::Anything => self.target.send(&plain).await?,
+            Seen::Nothing => self.target.send(&plain).await?,
         };
         let id = answer.header("x-amz-version-id").map(str::to_owned);
         Ok(id.filter(|_| answer.header("x-amz-delete-marker") == Some("true")))
@@ -307,16 +304,14 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_what_is_replaced() {
-        let object = Seen::Object("\"a\"".to_owned());
-        let condition = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
-        assert_eq!(object.conditions(), condition("if-match", "\"a\""));
-        let bare = Seen::Object("a".to_owned());
-        assert_eq!(bare.conditions(), condition("if-match", "\"a\""));
-        assert_eq!(Seen::Nothing.conditions(), condition("if-none-match", "*"));
-        assert!(Seen::Anything.conditions().is_empty());
-        assert!(object.is(Some("a")) && !object.is(Some("b")) && !object.is(None));
+        let condition = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        for etag in ["\"a\"", "a"] {
+            let object = Seen::Object(etag.to_owned());
+            assert_eq!(object.condition(), condition("if-match", "\"a\""));
+            assert!(object.is(Some("a")) && !object.is(Some("b")) && !object.is(None));
+        }
+        assert_eq!(Seen::Nothing.condition(), condition("if-none-match", "*"));
         assert!(Seen::Nothing.is(None) && !Seen::Nothing.is(Some("a")));
-        assert!(Seen::Anything.is(None) && Seen::Anything.is(Some("a")));
     }
 
     #[test]
