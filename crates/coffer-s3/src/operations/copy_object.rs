@@ -51,10 +51,9 @@ pub(crate) async fn copy_object(
     // What is not to be used has to be acceptable all the same (S3).
     let given = metadata::of_headers(headers(&request))?;
     let details = replace_metadata.then_some(given);
-    let header = request.input.tagging.as_deref();
-    let tags = replace_tags
-        .then(|| tags::from_header(header, OBJECT_TAGS_MAX))
-        .transpose()?;
+    let tags = request.input.tagging.as_deref();
+    let tags = replace_tags.then(|| tags::from_header(tags, OBJECT_TAGS_MAX));
+    let tags = tags.transpose()?;
     let checksum = checksum_of(request.input.checksum_algorithm.as_ref())?;
     let precondition = conditions::of_write(headers(&request));
     let precondition = precondition.map_err(|error| of_conditions(error, headers(&request)))?;

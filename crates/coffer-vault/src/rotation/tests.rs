@@ -12,11 +12,11 @@ use futures::TryStreamExt;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::NewCopy;
 use crate::access::{BucketName, Subject};
 use crate::digest::DigestPlan;
 use crate::limits::REWRAP_COMMIT;
 use crate::objects::*;
-use crate::replica::NewCopy;
 use crate::vault::VaultOptions;
 
 const LOCAL: Actor = Actor::Local { uid: 0 };

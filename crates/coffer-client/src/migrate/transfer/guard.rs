@@ -180,7 +180,7 @@ impl Migration {
             Err(error) => return Err(error.into()),
         };
         let is_ours = head.bytes == bytes && head.checksum.as_ref() == Some(sum);
-        Ok(is_ours.then(|| Stored {
+        Ok(is_ours.then_some(Stored {
             etag: head.etag,
             version_id: head.version_id,
             checksum: head.checksum,

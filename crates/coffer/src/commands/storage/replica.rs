@@ -40,8 +40,8 @@ pub enum ReplicaCommand {
         name: String,
         /// file:///FOLDER, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX or gs://BUCKET/PREFIX
         ///
-        /// Parameters: endpoint=URL, ca=FILE and credentials=FILE; account=NAME of az; region=NAME of
-        /// s3.
+        /// Parameters: endpoint=URL, ca=FILE and credentials=FILE; account=NAME of az; region=NAME
+        /// of s3.
         ///
         /// Of s3 also checksum=sha256 or crc64nvme: one is sent with all that is put.
         url: String,
