@@ -135,6 +135,16 @@ pub enum ReplicaError {
         /// The head that shows it.
         number: u64,
     },
+    /// Gateways of an engine serve in the server's place.
+    #[error(
+        "this copy is the log of an engine, as its head {number} says: gateways serve in place of \
+         the server that wrote it, and nothing of that server is copied there any more. Stop it for \
+         good; if it is to go on by itself, begin a copy elsewhere"
+    )]
+    OfEngine {
+        /// The head that shows it.
+        number: u64,
+    },
     /// What was to be copied changed its length meanwhile, or can't be read.
     #[error("a file could not be read: {0}")]
     File(#[from] std::io::Error),

@@ -35,6 +35,9 @@ pub struct CopyRecord {
     pub copy: CopyId,
     /// The id of the keystore that opens it.
     pub keystore: String,
+    /// It was made as the log of an engine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_engine: bool,
 }
 
 /// A copy in its store.
@@ -54,6 +57,15 @@ impl CopyRecord {
             format: FORMAT,
             copy: CopyId::random(),
             keystore: keystore.to_string(),
+            is_of_engine: false,
+        }
+    }
+
+    /// Of the log of a new engine.
+    pub fn of_engine(keystore: KeystoreId) -> Self {
+        Self {
+            is_of_engine: true,
+            ..Self::new(keystore)
         }
     }
 
