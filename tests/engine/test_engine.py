@@ -335,3 +335,29 @@ def test_what_an_engines_log_takes_care_of_is_not_changed(first):
     done = replica("add", "far", f"file://{first.folder}/copy")
     assert done.returncode != 0 and "gateway of an engine" in done.stderr, done
     assert replica("verify", "engine").returncode == 0
+
+
+def test_a_first_start_that_was_killed_before_its_keystore_is_begun_anew(tmp_path, store):
+    s3 = client(store, store.credentials())
+    record = {"format": 1, "copy": "1" * 32, "keystore": "2" * 32, "is_of_engine": True}
+    left = {"copy.json": json.dumps(record).encode(), "heads/000000000/000000000001": b"sealed"}
+    for name, body in left.items():
+        s3.put_object(Bucket="log", Key=f"engine/{name}", Body=body)
+    with Gateway(tmp_path / "one", url_at(store)) as first:
+        client(first, first.credentials()).create_bucket(Bucket=BUCKET)
+    found = s3.get_object(Bucket="log", Key="engine/copy.json")["Body"].read()
+    assert json.loads(found)["copy"] != record["copy"]
+
+
+def test_a_log_that_has_more_than_its_first_head_is_left_alone(tmp_path, store):
+    s3 = client(store, store.credentials())
+    record = {"format": 1, "copy": "1" * 32, "keystore": "2" * 32, "is_of_engine": True}
+    heads = [f"heads/000000000/00000000000{number}" for number in (1, 2)]
+    left = {"copy.json": json.dumps(record).encode(), **dict.fromkeys(heads, b"sealed")}
+    for name, body in left.items():
+        s3.put_object(Bucket="log", Key=f"engine/{name}", Body=body)
+    with pytest.raises(StartError, match="keystore"):
+        Gateway(tmp_path / "one", url_at(store)).start()
+    for name, body in left.items():
+        there = s3.get_object(Bucket="log", Key=f"engine/{name}")["Body"].read()
+        assert there == body, name
