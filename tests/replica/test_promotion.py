@@ -148,6 +148,11 @@ def test_a_second_standby_is_told(server, followed, tmp_path):
         promote(followed)
         within(lambda: "promoted" in (standby_status(second)["problem"] or ""))
         check(second, NAMES)
+        serves_writes(followed)
+        assert "another standby of this copy was promoted" in promote(second, expect=1)
+        check(second, NAMES)
+        assert writes(second)
+        assert writes(followed) == ""
     finally:
         second.close()
 
@@ -162,7 +167,7 @@ def test_a_folder_that_was_promoted_is_no_standby(server, followed):
     promote(followed)
     serves_writes(followed)
     followed.stop()
-    with pytest.raises(StartError, match="a folder of its own"):
+    with pytest.raises(StartError, match="was promoted: start it without --follow"):
         followed.start()
     fresh = Server(made(followed.folder), data=followed.data)
     with fresh:

@@ -276,3 +276,29 @@ async fn a_log_that_has_records_is_an_engines() {
     assert!(matches!(resumed, Err(ReplicaError::OfEngine { .. })));
     CopyWriter::resume_engine(bench.copy(), None).await.unwrap();
 }
+
+#[tokio::test]
+async fn of_two_standbys_one_is_promoted_and_may_ask_again() {
+    let mut bench = Bench::new().await;
+    three_segments(&mut bench).await;
+    let known = bench.writer.known();
+    let (one, two) = (CopyId::random(), CopyId::random());
+    let both = tokio::join!(
+        CopyWriter::promote(bench.copy(), &known, one),
+        CopyWriter::promote(bench.copy(), &known, two)
+    );
+    let (first, second) = match both {
+        (Ok(_), Err(error)) => ((one, two), error),
+        (Err(error), Ok(_)) => ((two, one), error),
+        (Ok(_), Ok(_)) => panic!("both were promoted"),
+        (Err(one), Err(two)) => panic!("{one}; {two}"),
+    };
+    let is_told = |error: &ReplicaError| matches!(error, ReplicaError::Promoted { .. });
+    assert!(is_told(&second), "{second}");
+    let late = CopyWriter::promote(bench.copy(), &known, first.1).await;
+    assert!(is_told(&late.err().unwrap()));
+    let again = CopyWriter::promote(bench.copy(), &known, first.0).await;
+    assert_eq!(again.unwrap().head().promotions, 2);
+    let engine = CopyWriter::resume_engine(bench.copy(), None).await;
+    assert!(is_told(&engine.err().unwrap()));
+}

@@ -36,7 +36,10 @@ impl Term {
     pub(crate) fn ended_by(&self, entry: &Entry) -> ReplicaError {
         let number = entry.number();
         match entry.head() {
-            Ok(head) if head.promotions > self.promotions => ReplicaError::Promoted { number },
+            // As often: that of another standby, which was faster than this one.
+            Ok(head) if head.promotions > 0 && head.promotions >= self.promotions => {
+                ReplicaError::Promoted { number }
+            }
             Ok(head) if head.is_of_engine && !self.is_of_engine => {
                 ReplicaError::OfEngine { number }
             }

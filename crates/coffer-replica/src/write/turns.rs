@@ -18,19 +18,21 @@ pub(super) enum Turn {
     Same,
     /// That of the next gateway of an engine, whose log it is from then on.
     Engine,
-    /// That of a standby, which ends the server's.
-    Promoted,
+    /// That of a standby, which ends the server's, under the name that it has for that.
+    Promoted(CopyId),
 }
 
 impl Turn {
     /// Refuses a log whose writer is another by now.
     fn check(self, newest: &State) -> Result<()> {
-        if self == Self::Promoted {
+        if let Self::Promoted(name) = self
+            && newest.base.writer == name.to_string()
+        {
             return Ok(());
         }
         newest.base.refuse_promoted()?;
         match (self, newest.records.first()) {
-            (Self::Engine, _) => Ok(()),
+            (Self::Engine | Self::Promoted(_), _) => Ok(()),
             // Of a version that marked no heads.
             (_, Some(record)) => Err(ReplicaError::OfEngine {
                 number: record.place.number,
@@ -62,13 +64,14 @@ impl CopyWriter {
     }
 
     /// Fences off the server that writes a copy, by a head that takes the next epoch and says so.
-    /// Asked for again, it takes yet another: what the copy holds stays.
+    /// Asked for again under the same name, it takes yet another: what the copy holds stays. Of two
+    /// standbys one is promoted.
     ///
     /// # Errors
-    /// As [`CopyWriter::resume`].
-    pub async fn promote(copy: Copy, known: &KnownHead) -> Result<Self> {
+    /// As [`CopyWriter::resume`]; [`ReplicaError::Promoted`] where another was.
+    pub async fn promote(copy: Copy, known: &KnownHead, name: CopyId) -> Result<Self> {
         copy.check_record().await?;
-        Self::take_over(copy, Some(known), Turn::Promoted).await
+        Self::take_over(copy, Some(known), Turn::Promoted(name)).await
     }
 
     /// Takes the next epoch, by a head of its own. A late record of who wrote the log before may be
@@ -124,7 +127,10 @@ impl CopyWriter {
         }
         head.epoch += 1;
         head.writer = CopyId::random().to_string();
-        head.promotions += u32::from(turn == Turn::Promoted);
+        if let Turn::Promoted(name) = turn {
+            head.writer = name.to_string();
+            head.promotions += 1;
+        }
         head.is_of_engine |= turn == Turn::Engine;
         let term = Term {
             epoch: head.epoch,

@@ -67,6 +67,16 @@ pub enum CopyError {
     /// The server follows no copy.
     #[error("this server is no standby: it was not started with --follow")]
     NoStandby,
+    /// Another standby of the copy was promoted.
+    #[error(
+        "another standby of this copy was promoted by head {number}, and serves in the original's \
+         place: this one is not promoted, for each would take writes that the other has not. Follow \
+         a copy of that one"
+    )]
+    OtherPromoted {
+        /// The head that shows it.
+        number: u64,
+    },
     /// Its target was not reached yet.
     #[error("the copy was not reached since the server started")]
     NotReached,

@@ -267,6 +267,11 @@ fn refuse_others(data: &Path) -> Result<()> {
                        --accept-rollback";
         return Err(target(data, problem));
     }
+    if data.join("system.db").exists() {
+        let problem = "it is the data folder of a server, as that of a standby is once it was \
+                       promoted: start it without --follow";
+        return Err(target(data, problem));
+    }
     check_files(data)
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use coffer_durable::rfc3339;
-use coffer_replica::{CopyReader, CopyWriter};
+use coffer_replica::{CopyId, CopyReader, CopyWriter, ReplicaError};
 use tokio::sync::oneshot;
 
 use super::keystore::check_head;
@@ -17,7 +17,7 @@ use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
-use crate::data_folder::failed;
+use crate::data_folder::{failed, write_private};
 use crate::error::{CopyError, Result, VaultError};
 use crate::fence::{PromotedStandby, StandbyState, StandbyStatus};
 use crate::vault::Vault;
@@ -57,7 +57,13 @@ impl Standby {
         self.fetch(&near).await?;
         let copy = near.copy().clone();
         // This is the moment: the original writes no head after it, and no keystore.
-        let writer = CopyWriter::promote(copy, near.known()).await?;
+        let data = self.data().to_owned();
+        let name = blocking(move || promoter(&data)).await?;
+        let writer = CopyWriter::promote(copy, near.known(), name).await;
+        let writer = writer.map_err(|error| match error {
+            ReplicaError::Promoted { number } => CopyError::OtherPromoted { number },
+            error => error.into(),
+        })?;
         let last = CopyReader::of(&writer)?;
         self.known = Some(last.known().clone());
         self.reach().await?;
@@ -82,6 +88,20 @@ impl Standby {
             missing_count: self.held.missing.values().sum(),
         })
     }
+}
+
+/// The name under which this folder is promoted: by that it knows its own promotion again, which was
+/// interrupted, and takes another's for what it is.
+fn promoter(data: &Path) -> Result<CopyId> {
+    let path = standby_folder(data).join("promoter");
+    let noted = fs::read_to_string(&path).ok();
+    let noted = noted.and_then(|text| CopyId::try_from(text.trim().to_owned()).ok());
+    if let Some(name) = noted {
+        return Ok(name);
+    }
+    let name = CopyId::random();
+    write_private(&path, &format!("{name}\n"))?;
+    Ok(name)
 }
 
 /// What is served until the stop has its files open; what else lies beside it is of no use.
