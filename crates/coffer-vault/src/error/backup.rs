@@ -71,7 +71,7 @@ pub enum CopyError {
     #[error(
         "another standby of this copy was promoted by head {number}, and serves in the original's \
          place: this one is not promoted, for each would take writes that the other has not. Follow \
-         a copy of that one"
+         a copy of that one; if it is lost for good, `coffer standby promote --without-copy`"
     )]
     OtherPromoted {
         /// The head that shows it.

@@ -109,7 +109,8 @@ pub(super) fn check_head(reader: &CopyReader, keystore: &KeystoreRef) -> Result<
     }
 }
 
-fn open(
+/// Opens the keystore that the folder has.
+pub(super) fn open(
     data: &Path,
     source: Option<&SourceSpec>,
     secrets: &SourceSecrets,

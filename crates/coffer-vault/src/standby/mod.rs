@@ -180,8 +180,11 @@ impl Standby {
         }
         loop {
             match timeout(wait, self.asked.recv()).await {
-                Ok(Some(Asked::Promotion(answer))) => {
-                    if let Some(promoted) = self.try_promote(answer).await {
+                Ok(Some(Asked::Promotion {
+                    without_copy,
+                    answer,
+                })) => {
+                    if let Some(promoted) = self.try_promote(without_copy, answer).await {
                         return StandbyTurn::Promoted(promoted);
                     }
                     continue;
