@@ -38,6 +38,12 @@ pub enum ReplicaError {
     /// No copy is there.
     #[error("there is no copy in this place: it holds no copy.json")]
     NoCopy,
+    /// No head is there.
+    #[error(
+        "the copy has no heads: either nothing was ever put there, or its store lost all of them, \
+         and nothing tells what it held"
+    )]
+    NoHeads,
     /// A format of a later version.
     #[error("the copy has format {found}, and this version knows {known}: use a newer coffer")]
     NewerFormat {

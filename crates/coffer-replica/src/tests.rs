@@ -350,4 +350,6 @@ mod lease;
 mod records;
 mod window;
 
+mod missing;
+
 use self::fickle::Fickle;
