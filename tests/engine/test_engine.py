@@ -361,3 +361,31 @@ def test_a_log_that_has_more_than_its_first_head_is_left_alone(tmp_path, store):
     for name, body in left.items():
         there = s3.get_object(Bucket="log", Key=f"engine/{name}")["Body"].read()
         assert there == body, name
+
+
+@pytest.mark.parametrize("at", ["0.0.0.0:9003", "[::]:9003", "gateway1:0"])
+def test_an_address_at_which_no_gateway_is_found_is_refused(tmp_path, store, at):
+    with pytest.raises(StartError, match="others find nothing there"):
+        Gateway(tmp_path / "one", url_at(store), "--gateway-advertise", at).start()
+
+
+def test_a_gateway_that_listens_everywhere_says_where_it_is_found(tmp_path, store):
+    gateway = Gateway(tmp_path / "one", url_at(store))
+    here = f"127.0.0.1:{gateway.gateway_port}"
+    everywhere = f"0.0.0.0:{gateway.gateway_port}"
+    gateway.arguments = [everywhere if word == here else word for word in gateway.arguments]
+    with pytest.raises(StartError, match="--gateway-advertise: missing"):
+        gateway.start()
+    gateway.arguments += ["--gateway-advertise", here]
+    with gateway:
+        client(gateway, gateway.credentials()).create_bucket(Bucket=BUCKET)
+
+
+def test_a_lease_that_is_none_is_told(tmp_path, store, first):
+    s3, key = client(store, store.credentials()), first.credentials()
+    first.stop()
+    s3.put_object(Bucket="log", Key="engine/lease.json", Body=b"garbage")
+    first.start()
+    eventually(lambda: "remove `lease.json`" in first.log())
+    s3.delete_object(Bucket="log", Key="engine/lease.json")
+    answered(lambda: client(first, key).list_buckets(), 30)

@@ -64,6 +64,13 @@ pub enum CopyError {
          --with-keystore --recipient RECIPIENT`"
     )]
     NoKeystore,
+    /// The keystore in the copy is for other recipients.
+    #[error(
+        "the keystore in this copy does not open with the identity that was given: it is sealed for \
+         other recipients, or was altered in its store. Name the file of the identity whose \
+         recipient the copy was made with"
+    )]
+    OtherIdentity,
     /// The server follows no copy.
     #[error("this server is no standby: it was not started with --follow")]
     NoStandby,

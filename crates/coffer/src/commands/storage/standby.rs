@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::commands::storage::restore::identity_of;
 use crate::config::GATEWAY_LISTEN_DEFAULT;
-use crate::config::args::ServeArgs;
+use crate::config::args::{ServeArgs, StandingArgs};
 use crate::error::Error;
 use crate::limits::CACHE_BYTES_DEFAULT;
 use crate::output::printable::size;
@@ -78,7 +78,7 @@ pub fn how_asked(args: &ServeArgs, root_key: Option<&SourceSpec>) -> Result<How,
             from: Place::parse(url).map_err(VaultError::from)?,
             key: engine_key(args, root_key)?,
             listen: standing.gateway_listen.unwrap_or(GATEWAY_LISTEN_DEFAULT),
-            advertise: standing.gateway_advertise.clone(),
+            advertise: advertised(standing)?,
             cache_bytes: standing.cache_size.unwrap_or(CACHE_BYTES_DEFAULT),
         }),
         None => None,
@@ -92,6 +92,21 @@ pub fn how_asked(args: &ServeArgs, root_key: Option<&SourceSpec>) -> Result<How,
             after: standing.fenced_after,
         }),
     })
+}
+
+/// Where other gateways find this one, if that was said; it is to be, where it listens everywhere.
+fn advertised(standing: &StandingArgs) -> Result<Option<String>, Error> {
+    let listen = standing.gateway_listen.unwrap_or(GATEWAY_LISTEN_DEFAULT);
+    if listen.ip().is_unspecified() && standing.gateway_advertise.is_none() {
+        return Err(Error::Option {
+            option: "--gateway-advertise",
+            problem: format!(
+                "missing; other gateways do not find this one at {listen}: say where, \
+                 HOST:PORT, or listen at an address of this machine"
+            ),
+        });
+    }
+    Ok(standing.gateway_advertise.clone())
 }
 
 /// What all gateways of an engine have: an identity, or a source that opens the one in its store.
