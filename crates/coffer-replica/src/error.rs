@@ -144,8 +144,8 @@ pub enum ReplicaError {
     /// Gateways of an engine serve in the server's place.
     #[error(
         "this copy is the log of an engine, as its head {number} says: gateways serve in place of \
-         the server that wrote it, and nothing of that server is copied there any more. Stop it for \
-         good; if it is to go on by itself, begin a copy elsewhere"
+         the server that wrote it, and nothing of that server is copied there any more. Stop it \
+         for good; if it is to go on by itself, begin a copy elsewhere"
     )]
     OfEngine {
         /// The head that shows it.

@@ -184,9 +184,9 @@ impl Copy {
         Ok(damaged)
     }
 
-    /// The heads and records of up to this one that are gone, of those that a window is to have that
-    /// goes back to this moment; with the time of which there is no state for that. What a removal
-    /// took is older than the newest that is as of that moment or before.
+    /// The heads and records of up to this one that are gone, of those that a window is to have
+    /// that goes back to this moment; with the time of which there is no state for that. What a
+    /// removal took is older than the newest that is as of that moment or before.
     ///
     /// # Errors
     /// Of the store.

@@ -32,8 +32,8 @@ pub struct Moment {
     pub gap: Option<Gap>,
     /// Heads that were passed over, because they do not open, or are gone.
     pub damaged: Vec<u64>,
-    /// Where the head after the one that was found does not open, or is gone: the time of which it can't be
-    /// told what was acknowledged in it, nor that the store withholds no head.
+    /// Where the head after the one that was found does not open, or is gone: the time of which it
+    /// can't be told what was acknowledged in it, nor that the store withholds no head.
     pub unchecked: Option<Gap>,
 }
 

@@ -150,7 +150,8 @@ impl CopyWriter {
     /// Whether no other writes the copy, as far as the store tells now.
     ///
     /// # Errors
-    /// [`ReplicaError::Promoted`], [`ReplicaError::OfEngine`], [`ReplicaError::Fenced`]; of the store.
+    /// [`ReplicaError::Promoted`], [`ReplicaError::OfEngine`], [`ReplicaError::Fenced`]; of the
+    /// store.
     pub async fn check_alone(&self) -> Result<()> {
         let Some(newest) = self.copy.newest_entry().await? else {
             return Ok(());

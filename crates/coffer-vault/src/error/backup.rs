@@ -66,8 +66,8 @@ pub enum CopyError {
     NoKeystore,
     /// The keystore in the copy is for other recipients.
     #[error(
-        "the keystore in this copy does not open with the identity that was given: it is sealed for \
-         other recipients, or was altered in its store. Name the file of the identity whose \
+        "the keystore in this copy does not open with the identity that was given: it is sealed \
+         for other recipients, or was altered in its store. Name the file of the identity whose \
          recipient the copy was made with"
     )]
     OtherIdentity,
@@ -77,8 +77,8 @@ pub enum CopyError {
     /// Another standby of the copy was promoted.
     #[error(
         "another standby of this copy was promoted by head {number}, and serves in the original's \
-         place: this one is not promoted, for each would take writes that the other has not. Follow \
-         a copy of that one; if it is lost for good, `coffer standby promote --without-copy`"
+         place: this one is not promoted, for each would take writes that the other has not. \
+         Follow a copy of that one; if it is lost for good, `coffer standby promote --without-copy`"
     )]
     OtherPromoted {
         /// The head that shows it.

@@ -87,8 +87,8 @@ impl Standby {
         self.complete(of, (keystore, generation)).await
     }
 
-    /// Takes what the folder has, where the copy is gone: that is as of the head that is served, and
-    /// where the next was being fetched, partly later. Nothing fences the original off.
+    /// Takes what the folder has, where the copy is gone: that is as of the head that is served,
+    /// and where the next was being fetched, partly later. Nothing fences the original off.
     async fn promote_alone(&mut self) -> Result<PromotedStandby> {
         // What was not reached, is damaged, or ended is no way to a promotion.
         if matches!(self.copy_is_ended().await, Ok(false)) {
@@ -139,8 +139,8 @@ impl Standby {
     }
 }
 
-/// The name under which this folder is promoted: by that it knows its own promotion again, which was
-/// interrupted, and takes another's for what it is.
+/// The name under which this folder is promoted: by that it knows its own promotion again, which
+/// was interrupted, and takes another's for what it is.
 fn promoter(data: &Path) -> Result<CopyId> {
     let path = standby_folder(data).join("promoter");
     let noted = fs::read_to_string(&path).ok();
@@ -183,8 +183,8 @@ impl Vault {
     }
 
     /// Promotes the standby whose state this is; `without_copy`, as it is, where the copy is gone
-    /// with the original. A system administrator's act: the server that starts on the folder records
-    /// that it went on from a copy.
+    /// with the original. A system administrator's act: the server that starts on the folder
+    /// records that it went on from a copy.
     ///
     /// # Errors
     /// [`CopyError::NoStandby`]; those of following it once more.

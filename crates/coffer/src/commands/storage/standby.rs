@@ -194,8 +194,8 @@ fn confirm(standby: &Standby, without_copy: bool) -> Result<(), Error> {
         "It goes on from that. What was acknowledged since is LOST.\nNothing fences the original \
          off, nor another standby: they must be lost for good, or stopped for good."
     } else {
-        "It takes what the copy has once more. What the original acknowledged and had not put there \
-         by then is LOST.\nThe original must be stopped, or started with --fenced-by: it may go on \
+        "It takes what the copy has once more. What the original acknowledged and had not put \
+         there by then is LOST.\nThe original must be stopped, or started with --fenced-by: it may go on \
          answering otherwise."
     };
     let told = format!(
