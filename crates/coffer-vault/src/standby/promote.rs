@@ -64,9 +64,9 @@ impl Standby {
         let near = self.newest(reached).await?;
         self.fetch(&near).await?;
         let copy = near.copy().clone();
-        // This is the moment: the original writes no head after it, and no keystore.
         let data = self.data().to_owned();
         let name = blocking(move || promoter(&data)).await?;
+        // This is the moment: the original writes no head after it, and no keystore.
         let writer = CopyWriter::promote(copy, near.known(), name).await;
         let writer = writer.map_err(|error| match error {
             ReplicaError::Promoted { number } => CopyError::OtherPromoted { number },

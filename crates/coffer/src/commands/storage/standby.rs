@@ -195,8 +195,8 @@ fn confirm(standby: &Standby, without_copy: bool) -> Result<(), Error> {
          off, nor another standby: they must be lost for good, or stopped for good."
     } else {
         "It takes what the copy has once more. What the original acknowledged and had not put \
-         there by then is LOST.\nThe original must be stopped, or started with --fenced-by: it may go on \
-         answering otherwise."
+         there by then is LOST.\nThe original must be stopped, or started with --fenced-by: it may \
+         go on answering otherwise."
     };
     let told = format!(
         "The newest state that this standby has seen is as of {}; it is {:.1} s since it looked \
