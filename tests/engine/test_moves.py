@@ -37,6 +37,7 @@ def test_a_server_that_became_an_engine_takes_nothing_back(tmp_path, store, orig
     names = [f"by-engine-{number:02}" for number in range(8)]
     with Gateway(tmp_path / "one", url_at(store)) as first:
         s3 = client(first, key)
+        answered(lambda: s3.put_object(Bucket=BUCKET, Key=names[0], Body=content(500)))
         for number, name in enumerate(names):
             s3.put_object(Bucket=BUCKET, Key=name, Body=content(30 * KIB if number % 2 else 500))
         # As after a restart of its machine.
@@ -65,11 +66,13 @@ def test_an_original_that_the_copy_fences_off_changes_nothing(tmp_path, store, o
     within(lambda: status(original)["state"] == "following")
     # It should have been stopped before.
     with Gateway(tmp_path / "one", url_at(store)) as first:
-        client(first, key).put_object(Bucket=BUCKET, Key="by-engine", Body=b"x")
+        s3 = client(first, key)
+        answered(lambda: s3.put_object(Bucket=BUCKET, Key="by-engine", Body=b"x"), 30)
         reached(original, "stopped")
         with pytest.raises(ClientError, match="fenced off"):
             s3_client(original).put_object(Bucket=BUCKET, Key="by-original", Body=b"x")
-        assert listed(client(first, key)) == sorted([*NAMES, "by-engine"])
+        answered(lambda: listed(s3), 30)
+        assert listed(s3) == sorted([*NAMES, "by-engine"])
 
 
 def test_a_promoted_standby_of_the_log_ends_the_engine(tmp_path, store):
