@@ -176,6 +176,13 @@ pub enum CopyError {
     /// The first round is not done.
     #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
     NeverComplete,
+    /// The first round of an engine's log is not done.
+    #[error(
+        "the engine's log is begun and not complete: the gateway that makes it needs some seconds \
+         more, or was ended, and then nothing was acknowledged. If none is at it, stop all \
+         gateways, empty the store there (`identity` may stay), and start them again"
+    )]
+    EngineNeverComplete,
     /// The copy, or its store.
     #[error(transparent)]
     Replica(#[from] ReplicaError),

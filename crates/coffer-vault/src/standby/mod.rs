@@ -220,6 +220,7 @@ impl Standby {
                     return StandbyTurn::Failed(error);
                 }
                 Err(error) => {
+                    let error = self.told(error);
                     tracing::warn!(%error, "the standby falls behind");
                     self.link.change(|told| {
                         told.state = StandbyState::Failing;
@@ -230,6 +231,18 @@ impl Standby {
                     retry = (retry * 2).min(STANDBY_RETRY_MAX);
                 }
             }
+        }
+    }
+
+    /// What is told of an error: an engine's log that is not complete has no other to ask for it.
+    fn told(&self, error: VaultError) -> VaultError {
+        match error {
+            VaultError::Backup(BackupError::Copy(CopyError::NeverComplete))
+                if self.link.is_of_engine() =>
+            {
+                CopyError::EngineNeverComplete.into()
+            }
+            error => error,
         }
     }
 
