@@ -180,7 +180,8 @@ pub enum CopyError {
     #[error(
         "the engine's log is begun and not complete: the gateway that makes it needs some seconds \
          more, or was ended, and then nothing was acknowledged. If none is at it, stop all \
-         gateways, empty the store there (`identity` may stay), and start them again"
+         gateways, empty the store there (`identity` may stay) and their folders, and start them \
+         again"
     )]
     EngineNeverComplete,
     /// The copy, or its store.
