@@ -335,3 +335,57 @@ def test_what_an_engines_log_takes_care_of_is_not_changed(first):
     done = replica("add", "far", f"file://{first.folder}/copy")
     assert done.returncode != 0 and "gateway of an engine" in done.stderr, done
     assert replica("verify", "engine").returncode == 0
+
+
+def test_a_first_start_that_was_killed_before_its_keystore_is_begun_anew(tmp_path, store):
+    s3 = client(store, store.credentials())
+    record = {"format": 1, "copy": "1" * 32, "keystore": "2" * 32, "is_of_engine": True}
+    left = {"copy.json": json.dumps(record).encode(), "heads/000000000/000000000001": b"sealed"}
+    for name, body in left.items():
+        s3.put_object(Bucket="log", Key=f"engine/{name}", Body=body)
+    with Gateway(tmp_path / "one", url_at(store)) as first:
+        client(first, first.credentials()).create_bucket(Bucket=BUCKET)
+    found = s3.get_object(Bucket="log", Key="engine/copy.json")["Body"].read()
+    assert json.loads(found)["copy"] != record["copy"]
+
+
+def test_a_log_that_has_more_than_its_first_head_is_left_alone(tmp_path, store):
+    s3 = client(store, store.credentials())
+    record = {"format": 1, "copy": "1" * 32, "keystore": "2" * 32, "is_of_engine": True}
+    heads = [f"heads/000000000/00000000000{number}" for number in (1, 2)]
+    left = {"copy.json": json.dumps(record).encode(), **dict.fromkeys(heads, b"sealed")}
+    for name, body in left.items():
+        s3.put_object(Bucket="log", Key=f"engine/{name}", Body=body)
+    with pytest.raises(StartError, match="keystore"):
+        Gateway(tmp_path / "one", url_at(store)).start()
+    for name, body in left.items():
+        there = s3.get_object(Bucket="log", Key=f"engine/{name}")["Body"].read()
+        assert there == body, name
+
+
+@pytest.mark.parametrize("at", ["0.0.0.0:9003", "[::]:9003", "gateway1:0"])
+def test_an_address_at_which_no_gateway_is_found_is_refused(tmp_path, store, at):
+    with pytest.raises(StartError, match="others find nothing there"):
+        Gateway(tmp_path / "one", url_at(store), "--gateway-advertise", at).start()
+
+
+def test_a_gateway_that_listens_everywhere_says_where_it_is_found(tmp_path, store):
+    gateway = Gateway(tmp_path / "one", url_at(store))
+    here = f"127.0.0.1:{gateway.gateway_port}"
+    everywhere = f"0.0.0.0:{gateway.gateway_port}"
+    gateway.arguments = [everywhere if word == here else word for word in gateway.arguments]
+    with pytest.raises(StartError, match="--gateway-advertise: missing"):
+        gateway.start()
+    gateway.arguments += ["--gateway-advertise", here]
+    with gateway:
+        client(gateway, gateway.credentials()).create_bucket(Bucket=BUCKET)
+
+
+def test_a_lease_that_is_none_is_told(tmp_path, store, first):
+    s3, key = client(store, store.credentials()), first.credentials()
+    first.stop()
+    s3.put_object(Bucket="log", Key="engine/lease.json", Body=b"garbage")
+    first.start()
+    eventually(lambda: "remove `lease.json`" in first.log())
+    s3.delete_object(Bucket="log", Key="engine/lease.json")
+    answered(lambda: client(first, key).list_buckets(), 30)

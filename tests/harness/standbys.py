@@ -40,8 +40,8 @@ def standby_status(standby):
     return json.loads(done.stdout)
 
 
-def promote(standby, expect=0):
-    arguments = ["--data", standby.data, "--yes", "--json"]
+def promote(standby, *options, expect=0):
+    arguments = [*options, "--data", standby.data, "--yes", "--json"]
     done = coffer("standby", "promote", *arguments, text=True)
     assert done.returncode == expect, (done.stdout, done.stderr, standby.log()[-2000:])
     return json.loads(done.stdout) if expect == 0 else done.stderr

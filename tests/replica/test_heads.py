@@ -105,6 +105,43 @@ def test_moments_that_need_no_damaged_head_are_restored(server, tmp_path):
     check_sound(data)
 
 
+def test_heads_that_the_store_lost_are_named(server, tmp_path):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy))
+    states = several(server, 5)
+    keys = keys_of(server, tmp_path / "keys")
+    assert verify(server)[-1]["damage_count"] == 0
+    lost = path_of(copy, states[2])
+    lost.unlink()
+
+    def found():
+        events = verify(server, expect=1)
+        return [event["what"] for event in events if event["event"] == "damage"]
+
+    [what] = found()
+    assert f"head {int(lost.name)} of the copy is missing" in what, what
+    assert any(states[1]["as_of"] <= gap["to"] for gap in status(server)["gaps"])
+    # The moment before is given, and that the store withholds nothing of it is not sure.
+    data = tmp_path / "at"
+    shutil.copytree(keys, data)
+    events = restored(url_of(copy), data, "--at", states[2]["as_of"], expect=3)
+    [event] = [event for event in events if event["event"] == "damaged"]
+    assert number_of(states[2]) in event["heads"], events
+    check_sound(data)
+    # The lowest.
+    for path in heads_in(copy):
+        if int(path.name) < number_of(states[3]):
+            path.unlink()
+    [what] = found()
+    assert f"heads 1 to {number_of(states[3]) - 1} of the copy are missing" in what, what
+    # All of them.
+    server.kill()
+    shutil.rmtree(copy / "heads")
+    data = tmp_path / "none"
+    shutil.copytree(keys, data)
+    assert "the copy has no heads" in restore(url_of(copy), data, expect=1)
+
+
 def test_a_noted_head_is_compared_with_that_very_head(server, tmp_path):
     copy = tmp_path / "copy"
     replica(server, "add", "far", url_of(copy))

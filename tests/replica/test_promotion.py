@@ -7,7 +7,7 @@ import time
 import pytest
 from botocore.exceptions import ClientError
 
-from harness.administration import refused
+from harness.administration import refused, run
 from harness.clients import s3_client
 from harness.sealed_copies import BUCKET, caught_up, check, made, put, status, url_of
 from harness.server import BINARY, Server, StartError, coffer
@@ -148,8 +148,35 @@ def test_a_second_standby_is_told(server, followed, tmp_path):
         promote(followed)
         within(lambda: "promoted" in (standby_status(second)["problem"] or ""))
         check(second, NAMES)
+        serves_writes(followed)
+        assert "another standby of this copy was promoted" in promote(second, expect=1)
+        check(second, NAMES)
+        assert writes(second)
+        assert writes(followed) == ""
     finally:
         second.close()
+
+
+def test_where_the_copy_is_lost_with_the_original_it_goes_on_from_what_it_has(
+    server, followed, tmp_path
+):
+    within(has(followed, NAMES, BUCKET))
+    assert "leave out --without-copy" in promote(followed, "--without-copy", expect=1)
+    server.kill()
+    shutil.rmtree(tmp_path / "copy")
+    promote(followed, expect=1)
+    # Its machine is started again as well.
+    followed.kill()
+    started(followed)
+    within(has(followed, NAMES, BUCKET))
+    done = promote(followed, "--without-copy")
+    assert done["missing_blob_count"] == 0, done
+    serves_writes(followed)
+    check(followed, NAMES)
+    put(followed, ["middle-2"])
+    checked = coffer("verify", "--data", followed.data, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "rollback.accept" in run(followed, "audit", "show")
 
 
 def test_it_asks_first(followed):
@@ -162,7 +189,7 @@ def test_a_folder_that_was_promoted_is_no_standby(server, followed):
     promote(followed)
     serves_writes(followed)
     followed.stop()
-    with pytest.raises(StartError, match="a folder of its own"):
+    with pytest.raises(StartError, match="was promoted: start it without --follow"):
         followed.start()
     fresh = Server(made(followed.folder), data=followed.data)
     with fresh:

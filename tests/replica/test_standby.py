@@ -9,6 +9,9 @@ from harness.sealed_copies import BUCKET, caught_up, check, files_in, made, put,
 from harness.server import Server, StartError
 from harness.standbys import add_copy, has, names_at, standby_of, standby_status, started, within
 
+#: Of none that any copy here is made for.
+OTHER_IDENTITY = "AGE-SECRET-KEY-1GDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDPSST380Y"
+
 
 @pytest.fixture
 def followed(server, tmp_path):
@@ -179,3 +182,13 @@ def test_what_can_not_be_followed_says_why(server, tmp_path):
     server.kill()
     with pytest.raises(StartError, match="a folder of its own"):
         used.start()
+
+
+def test_another_identity_is_told(server, tmp_path):
+    copy = tmp_path / "copy"
+    add_copy(server, url_of(copy))
+    caught_up(server)
+    standby = standby_of(url_of(copy), tmp_path / "second", tmp_path / "credentials")
+    (tmp_path / "second" / "identity").write_text(f"{OTHER_IDENTITY}\n")
+    with pytest.raises(StartError, match="does not open with the identity that was given"):
+        standby.start()

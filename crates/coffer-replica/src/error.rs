@@ -38,6 +38,12 @@ pub enum ReplicaError {
     /// No copy is there.
     #[error("there is no copy in this place: it holds no copy.json")]
     NoCopy,
+    /// No head is there.
+    #[error(
+        "the copy has no heads: either nothing was ever put there, or its store lost all of them, \
+         and nothing tells what it held"
+    )]
+    NoHeads,
     /// A format of a later version.
     #[error("the copy has format {found}, and this version knows {known}: use a newer coffer")]
     NewerFormat {
@@ -132,6 +138,16 @@ pub enum ReplicaError {
          the server that wrote it: nothing is copied there any more. Begin a copy elsewhere"
     )]
     Promoted {
+        /// The head that shows it.
+        number: u64,
+    },
+    /// Gateways of an engine serve in the server's place.
+    #[error(
+        "this copy is the log of an engine, as its head {number} says: gateways serve in place of \
+         the server that wrote it, and nothing of that server is copied there any more. Stop it \
+         for good; if it is to go on by itself, begin a copy elsewhere"
+    )]
+    OfEngine {
         /// The head that shows it.
         number: u64,
     },

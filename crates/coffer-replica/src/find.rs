@@ -184,6 +184,45 @@ impl Copy {
         Ok(damaged)
     }
 
+    /// The heads and records of up to this one that are gone, of those that a window is to have
+    /// that goes back to this moment; with the time of which there is no state for that. What a
+    /// removal took is older than the newest that is as of that moment or before.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn missing_heads(
+        &self,
+        last: u64,
+        horizon_ms: i64,
+    ) -> Result<Vec<(RangeInclusive<u64>, Gap)>> {
+        let floor = self.entry_at(horizon_ms).await?.found;
+        let mut before = floor.as_ref().map_or(0, Entry::number);
+        let mut before_ms = floor.as_ref().map_or(horizon_ms, Entry::as_of_ms);
+        let mut missing = Vec::new();
+        for group in self.head_groups().await? {
+            for number in self.heads_in(group).await? {
+                if number <= before || number > last {
+                    continue;
+                }
+                let first = before + 1;
+                before = number;
+                if first == number {
+                    continue;
+                }
+                if let Ok(below) = self.entry(first - 1).await {
+                    before_ms = before_ms.max(below.as_of_ms());
+                }
+                // Of one that does not open it is not known whether it was the oldest.
+                if let Ok(after) = self.entry(number).await {
+                    let to_ms = after.as_of_ms();
+                    let from_ms = before_ms.max(after.first_ms()).min(to_ms);
+                    missing.push((first..=number - 1, Gap { from_ms, to_ms }));
+                }
+            }
+        }
+        Ok(missing)
+    }
+
     /// Whether the head of this number is this very one; false when it left the window.
     ///
     /// # Errors

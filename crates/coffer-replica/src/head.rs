@@ -49,6 +49,9 @@ pub struct Head {
     /// it before is fenced off, and no server goes on with it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub promotions: u32,
+    /// It is the log of an engine: no server goes on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_engine: bool,
     /// The keystore that the copy holds, or an earlier one: then that one is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keystore: Option<KeystoreRef>,
@@ -234,6 +237,16 @@ impl Head {
                 number: self.number,
             }),
         }
+    }
+
+    /// Whether it is for gateways alone to go on from. Records, of which `covers` tells, are in the
+    /// log of an engine only, and one that an earlier version wrote says no more.
+    pub(crate) fn refuse_engine(&self) -> Result<()> {
+        if self.is_of_engine || self.covers.is_some() {
+            let number = self.number;
+            return Err(ReplicaError::OfEngine { number });
+        }
+        Ok(())
     }
 
     /// The number that follows those of all that it can name.

@@ -30,10 +30,10 @@ pub struct Moment {
     pub is_newest: bool,
     /// The gap that the moment is in.
     pub gap: Option<Gap>,
-    /// Heads that were passed over, because they do not open.
+    /// Heads that were passed over, because they do not open, or are gone.
     pub damaged: Vec<u64>,
-    /// Where the head after the one that was found does not open: the time of which it can't be
-    /// told what was acknowledged in it, nor that the store withholds no head.
+    /// Where the head after the one that was found does not open, or is gone: the time of which it
+    /// can't be told what was acknowledged in it, nor that the store withholds no head.
     pub unchecked: Option<Gap>,
 }
 
@@ -52,11 +52,11 @@ impl CopyReader {
     /// The newest head, which is `known` or a later one.
     ///
     /// # Errors
-    /// [`ReplicaError::NoCopy`] of one that has none; [`ReplicaError::RolledBack`].
+    /// [`ReplicaError::NoHeads`] of one that has none; [`ReplicaError::RolledBack`].
     pub async fn newest(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
         let newest = copy.newest_state().await?;
         check_known(newest.as_ref().map(|newest| &newest.known), known)?;
-        let state = newest.ok_or(ReplicaError::NoCopy)?;
+        let state = newest.ok_or(ReplicaError::NoHeads)?;
         Ok(Self { copy, state })
     }
 
@@ -97,7 +97,10 @@ impl CopyReader {
         if number < newest.known().number {
             // What shows that the store withholds none between.
             let next = newest.copy.entry(number + 1).await;
-            if matches!(next, Err(ReplicaError::Altered { .. })) {
+            if matches!(
+                next,
+                Err(ReplicaError::Altered { .. } | ReplicaError::Missing { .. })
+            ) {
                 let (heads, gap) = newest.copy.damage_around(number + 1).await?;
                 damaged.extend(heads);
                 moment = Moment {

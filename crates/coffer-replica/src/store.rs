@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coffer_seal::{KeystoreId, SecretKey};
+use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use parking_lot::Mutex;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ReplicaError, Result};
 use crate::head::entry::Entry;
 use crate::limits::SETTINGS_MAX_BYTES;
-use crate::names::{CopyId, IDENTITY, LEASE, PROBES, RECORD};
+use crate::names::{self, CopyId, IDENTITY, LEASE, PROBES, RECORD};
 
 pub(crate) mod lease;
 
@@ -35,6 +36,9 @@ pub struct CopyRecord {
     pub copy: CopyId,
     /// The id of the keystore that opens it.
     pub keystore: String,
+    /// It was made as the log of an engine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_engine: bool,
 }
 
 /// A copy in its store.
@@ -54,6 +58,15 @@ impl CopyRecord {
             format: FORMAT,
             copy: CopyId::random(),
             keystore: keystore.to_string(),
+            is_of_engine: false,
+        }
+    }
+
+    /// Of the log of a new engine.
+    pub fn of_engine(keystore: KeystoreId) -> Self {
+        Self {
+            is_of_engine: true,
+            ..Self::new(keystore)
         }
     }
 
@@ -77,21 +90,31 @@ impl CopyRecord {
     }
 
     /// Whether there is a copy here that holds anything. One that does not was begun, and
-    /// interrupted before its first head.
+    /// interrupted before its first head. The log of an engine holds nothing before its first
+    /// keystore either: without one its first head, which names nothing, opens for none.
     ///
     /// # Errors
     /// Of the store.
     pub async fn is_filled(store: &dyn ObjectStore) -> Result<bool> {
         match Self::read(store).await {
-            Err(ReplicaError::NoCopy) => return Ok(false),
-            found => found.map(drop)?,
+            Err(ReplicaError::NoCopy) => Ok(false),
+            found => found?.has_anything(store).await,
         }
-        let found = store.list_with_delimiter(None).await?;
-        let folders = found.common_prefixes.iter();
-        let is_beside = |path: &Path| BESIDE.contains(&path.as_ref());
-        Ok(folders
-            .chain(found.objects.iter().map(|object| &object.location))
-            .any(|path| !is_beside(path)))
+    }
+
+    /// Whether anything is there but what is before a copy holds anything.
+    async fn has_anything(&self, store: &dyn ObjectStore) -> Result<bool> {
+        let first = names::head(1);
+        let mut listed = store.list(None);
+        while let Some(found) = listed.try_next().await? {
+            let path = found.location;
+            let top = path.parts().next();
+            let is_beside = top.is_some_and(|top| BESIDE.contains(&top.as_ref()));
+            if !is_beside && !(self.is_of_engine && path == first) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Makes room for a copy where one was begun that holds nothing. The caller knows that none is
@@ -100,13 +123,22 @@ impl CopyRecord {
     /// # Errors
     /// [`ReplicaError::Occupied`], of the store.
     pub async fn remove_begun(store: &dyn ObjectStore) -> Result<()> {
-        if Self::is_filled(store).await? {
+        let begun = match Self::read(store).await {
+            Err(ReplicaError::NoCopy) => return Ok(()),
+            begun => begun?,
+        };
+        if begun.has_anything(store).await? {
             return Err(ReplicaError::Occupied);
         }
-        match store.delete(&Path::from(RECORD)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
+        // The record last: where this is interrupted, the rest is still known as begun.
+        let head = begun.is_of_engine.then(|| names::head(1));
+        for path in head.into_iter().chain([Path::from(RECORD)]) {
+            match store.delete(&path).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
+        Ok(())
     }
 }
 

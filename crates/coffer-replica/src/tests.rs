@@ -302,6 +302,41 @@ async fn a_copy_that_was_begun_and_holds_nothing_makes_room_for_another() {
     assert!(CopyRecord::read(&*store).await.is_ok());
 }
 
+/// It was killed before it put the first keystore: nothing was acknowledged.
+#[tokio::test]
+async fn the_log_of_an_engine_that_has_no_keystore_yet_makes_room_for_another() {
+    for is_of_engine in [true, false] {
+        let store = Arc::new(Fickle::default());
+        let record = if is_of_engine {
+            CopyRecord::of_engine(KeystoreId([1; 16]))
+        } else {
+            CopyRecord::new(KeystoreId([1; 16]))
+        };
+        let copy = Copy::new(store.clone(), record.copy, &SecretKey::generate());
+        let mut writer = CopyWriter::begin(copy.clone(), &record).await.unwrap();
+        store.put(&"lease.json".into(), "{}".into()).await.unwrap();
+        let is_filled = CopyRecord::is_filled(&*store).await.unwrap();
+        assert_eq!(is_filled, !is_of_engine);
+        if is_of_engine {
+            CopyRecord::remove_begun(&*store).await.unwrap();
+            assert!(matches!(
+                copy.head(1).await,
+                Err(ReplicaError::Missing { .. })
+            ));
+            writer = CopyWriter::begin(copy, &record).await.unwrap();
+        }
+        // With a keystore, or a second head, it is one.
+        let keystore = Path::from("keystores/00000001-000000000001");
+        store.put(&keystore, "sealed".into()).await.unwrap();
+        assert!(CopyRecord::is_filled(&*store).await.unwrap());
+        store.delete(&keystore).await.unwrap();
+        writer.commit(writer.head().clone()).await.unwrap();
+        let refused = CopyRecord::remove_begun(&*store).await;
+        assert!(matches!(refused, Err(ReplicaError::Occupied)));
+        assert!(CopyRecord::read(&*store).await.is_ok());
+    }
+}
+
 #[cfg(test)]
 mod clouds;
 mod fickle;
@@ -314,5 +349,7 @@ mod keystores;
 mod lease;
 mod records;
 mod window;
+
+mod missing;
 
 use self::fickle::Fickle;

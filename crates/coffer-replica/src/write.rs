@@ -90,7 +90,12 @@ impl CopyWriter {
         if create(store, &path, text).await? {
             return Err(ReplicaError::NoConditions);
         }
-        Self::take_over(copy, None, Turn::Same).await
+        let turn = if record.is_of_engine {
+            Turn::Engine
+        } else {
+            Turn::Same
+        };
+        Self::take_over(copy, None, turn).await
     }
 
     /// What the copy holds.

@@ -218,6 +218,7 @@ fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
         CopyError::NotFetched { .. } => (S::BAD_GATEWAY, "store_failed"),
         CopyError::OfEngine { .. } => (S::CONFLICT, "of_engine"),
         CopyError::NoStandby => (S::CONFLICT, "no_standby"),
+        CopyError::OtherPromoted { .. } => (S::CONFLICT, "promoted"),
         CopyError::Replica(error) if error.is_passing() => (S::BAD_GATEWAY, "store_failed"),
         _ => (S::BAD_REQUEST, "no_place_for_a_replica"),
     }

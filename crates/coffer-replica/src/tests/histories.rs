@@ -270,7 +270,7 @@ async fn run(seed: u64) {
             _ => {
                 // One that failed may have fenced the owner off.
                 let writer = loop {
-                    if let Ok(writer) = CopyWriter::resume(copy(), None).await {
+                    if let Ok(writer) = CopyWriter::resume_engine(copy(), None).await {
                         break writer;
                     }
                 };

@@ -131,7 +131,7 @@ async fn where_the_end_of_a_log_is_damaged_none_goes_on_from_before_it() {
             let told = [
                 CopyReader::newest(bench.copy(), None).await.err(),
                 CopyReader::at(bench.copy(), None, 1_500).await.err(),
-                CopyWriter::resume(bench.copy(), None).await.err(),
+                CopyWriter::resume_engine(bench.copy(), None).await.err(),
             ];
             for error in told {
                 let is_named = matches!(
@@ -146,7 +146,7 @@ async fn where_the_end_of_a_log_is_damaged_none_goes_on_from_before_it() {
         // Who removes it has decided to do without.
         bench.store.delete(name).await.unwrap();
     }
-    let writer = CopyWriter::resume(bench.copy(), None).await.unwrap();
+    let writer = CopyWriter::resume_engine(bench.copy(), None).await.unwrap();
     assert_eq!(writer.known().number, 6);
     assert!(bench.restored(None).await.unwrap() == page(4));
 }
@@ -169,7 +169,7 @@ async fn who_serves_says_again_what_lay_at_a_damaged_end_and_nothing_in_place_of
     bench.store.put(name, whole.into()).await.unwrap();
     let last = bench.names("heads").await.pop().unwrap();
     bench.store.delete(&last).await.unwrap();
-    CopyWriter::resume(bench.copy(), None).await.unwrap();
+    CopyWriter::resume_engine(bench.copy(), None).await.unwrap();
     assert!(bench.names("heads").await.contains(&last));
     let error = bench.writer.check_end().await.unwrap_err();
     assert!(matches!(error, ReplicaError::Altered { .. }), "{error}");
@@ -235,4 +235,70 @@ async fn a_record_has_a_bound_and_costs_one_request() {
     let before = bench.store.requests.load(Ordering::SeqCst);
     records.append(record(2, 2)).await.unwrap();
     assert_eq!(bench.store.requests.load(Ordering::SeqCst), before + 1);
+}
+
+#[tokio::test]
+async fn the_server_whose_copy_became_the_log_of_an_engine_never_goes_on_with_it() {
+    let mut bench = Bench::new().await;
+    three_segments(&mut bench).await;
+    let refused = |error: Option<ReplicaError>| {
+        let is_told = matches!(error, Some(ReplicaError::OfEngine { .. }));
+        assert!(is_told, "{error:?}");
+    };
+    let known = bench.writer.known();
+    let gateway = CopyWriter::resume_engine(bench.copy(), Some(&known)).await;
+    let mut gateway = gateway.unwrap();
+    // While it runs, and as it starts again.
+    refused(bench.writer.check_alone().await.err());
+    let next = bench.writer.head().clone();
+    refused(bench.writer.commit(next).await.err());
+    refused(CopyWriter::resume(bench.copy(), None).await.err());
+    // Nor behind heads and records that the engine writes.
+    gateway.commit(gateway.head().clone()).await.unwrap();
+    refused(CopyWriter::resume(bench.copy(), None).await.err());
+    gateway.records().append(record(4, 4)).await.unwrap();
+    refused(CopyWriter::resume(bench.copy(), Some(&known)).await.err());
+    // Other gateways do.
+    let second = CopyWriter::resume_engine(bench.copy(), Some(&known)).await;
+    second.unwrap().check_alone().await.unwrap();
+    assert!(bench.restored(None).await.is_ok());
+}
+
+/// As earlier versions wrote it: nothing but its records says whose it is.
+#[tokio::test]
+async fn a_log_that_has_records_is_an_engines() {
+    let mut bench = Bench::new().await;
+    five_seconds(&mut bench).await;
+    let resumed = CopyWriter::resume(bench.copy(), None).await;
+    assert!(matches!(resumed, Err(ReplicaError::OfEngine { .. })));
+    head_at(&mut bench, 6, 6, 7).await;
+    let resumed = CopyWriter::resume(bench.copy(), None).await;
+    assert!(matches!(resumed, Err(ReplicaError::OfEngine { .. })));
+    CopyWriter::resume_engine(bench.copy(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn of_two_standbys_one_is_promoted_and_may_ask_again() {
+    let mut bench = Bench::new().await;
+    three_segments(&mut bench).await;
+    let known = bench.writer.known();
+    let (one, two) = (CopyId::random(), CopyId::random());
+    let both = tokio::join!(
+        CopyWriter::promote(bench.copy(), &known, one),
+        CopyWriter::promote(bench.copy(), &known, two)
+    );
+    let (first, second) = match both {
+        (Ok(_), Err(error)) => ((one, two), error),
+        (Err(error), Ok(_)) => ((two, one), error),
+        (Ok(_), Ok(_)) => panic!("both were promoted"),
+        (Err(one), Err(two)) => panic!("{one}; {two}"),
+    };
+    let is_told = |error: &ReplicaError| matches!(error, ReplicaError::Promoted { .. });
+    assert!(is_told(&second), "{second}");
+    let late = CopyWriter::promote(bench.copy(), &known, first.1).await;
+    assert!(is_told(&late.err().unwrap()));
+    let again = CopyWriter::promote(bench.copy(), &known, first.0).await;
+    assert_eq!(again.unwrap().head().promotions, 2);
+    let engine = CopyWriter::resume_engine(bench.copy(), None).await;
+    assert!(is_told(&engine.err().unwrap()));
 }

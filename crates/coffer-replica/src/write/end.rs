@@ -28,6 +28,24 @@ pub(crate) struct Term {
     pub(crate) epoch: u32,
     pub(crate) writer: String,
     pub(crate) promotions: u32,
+    pub(crate) is_of_engine: bool,
+}
+
+impl Term {
+    /// What it means that another wrote this entry.
+    pub(crate) fn ended_by(&self, entry: &Entry) -> ReplicaError {
+        let number = entry.number();
+        match entry.head() {
+            // As often: that of another standby, which was faster than this one.
+            Ok(head) if head.promotions > 0 && head.promotions >= self.promotions => {
+                ReplicaError::Promoted { number }
+            }
+            Ok(head) if head.is_of_engine && !self.is_of_engine => {
+                ReplicaError::OfEngine { number }
+            }
+            _ => ReplicaError::Fenced { number },
+        }
+    }
 }
 
 /// The end of a log. One thing is created there at a time, and the next when it is known what
@@ -105,11 +123,6 @@ impl LogEnd {
         if is_own && found.previous() == self.last().known.sha256 {
             return Ok(Settled::Earlier(found));
         }
-        match found.head() {
-            Ok(head) if head.promotions > self.term.promotions => {
-                Err(ReplicaError::Promoted { number })
-            }
-            _ => Err(ReplicaError::Fenced { number }),
-        }
+        Err(self.term.ended_by(&found))
     }
 }

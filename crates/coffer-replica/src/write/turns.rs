@@ -16,8 +16,30 @@ use crate::store::Copy;
 pub(super) enum Turn {
     /// That of the server whose copy it is.
     Same,
-    /// That of a standby, which ends the server's.
-    Promoted,
+    /// That of the next gateway of an engine, whose log it is from then on.
+    Engine,
+    /// That of a standby, which ends the server's, under the name that it has for that.
+    Promoted(CopyId),
+}
+
+impl Turn {
+    /// Refuses a log whose writer is another by now.
+    fn check(self, newest: &State) -> Result<()> {
+        if let Self::Promoted(name) = self
+            && newest.base.writer == name.to_string()
+        {
+            return Ok(());
+        }
+        newest.base.refuse_promoted()?;
+        match (self, newest.records.first()) {
+            (Self::Engine | Self::Promoted(_), _) => Ok(()),
+            // Of a version that marked no heads.
+            (_, Some(record)) => Err(ReplicaError::OfEngine {
+                number: record.place.number,
+            }),
+            (_, None) => newest.base.refuse_engine(),
+        }
+    }
 }
 
 impl CopyWriter {
@@ -25,20 +47,31 @@ impl CopyWriter {
     ///
     /// # Errors
     /// [`ReplicaError::RolledBack`], [`ReplicaError::Altered`], [`ReplicaError::NoCopy`],
-    /// [`ReplicaError::Promoted`].
+    /// [`ReplicaError::Promoted`], [`ReplicaError::OfEngine`].
     pub async fn resume(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
         copy.check_record().await?;
         Self::take_over(copy, known, Turn::Same).await
     }
 
-    /// Fences off the server that writes a copy, by a head that takes the next epoch and says so.
-    /// Asked for again, it takes yet another: what the copy holds stays.
+    /// Goes on with the log of an engine, as the next of its gateways. Where it was the copy of a
+    /// server until now, that server is fenced off.
     ///
     /// # Errors
     /// As [`CopyWriter::resume`].
-    pub async fn promote(copy: Copy, known: &KnownHead) -> Result<Self> {
+    pub async fn resume_engine(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
         copy.check_record().await?;
-        Self::take_over(copy, Some(known), Turn::Promoted).await
+        Self::take_over(copy, known, Turn::Engine).await
+    }
+
+    /// Fences off the server that writes a copy, by a head that takes the next epoch and says so.
+    /// Asked for again under the same name, it takes yet another: what the copy holds stays. Of two
+    /// standbys one is promoted.
+    ///
+    /// # Errors
+    /// As [`CopyWriter::resume`]; [`ReplicaError::Promoted`] where another was.
+    pub async fn promote(copy: Copy, known: &KnownHead, name: CopyId) -> Result<Self> {
+        copy.check_record().await?;
+        Self::take_over(copy, Some(known), Turn::Promoted(name)).await
     }
 
     /// Takes the next epoch, by a head of its own. A late record of who wrote the log before may be
@@ -52,8 +85,8 @@ impl CopyWriter {
         loop {
             let newest = copy.newest_state().await?;
             check_known(newest.as_ref().map(|newest| &newest.known), known)?;
-            if let (Turn::Same, Some(newest)) = (turn, &newest) {
-                newest.base.refuse_promoted()?;
+            if let Some(newest) = &newest {
+                turn.check(newest)?;
             }
             let mut writer = Self::behind(copy.clone(), newest, turn);
             tried += 1;
@@ -94,11 +127,16 @@ impl CopyWriter {
         }
         head.epoch += 1;
         head.writer = CopyId::random().to_string();
-        head.promotions += u32::from(turn == Turn::Promoted);
+        if let Turn::Promoted(name) = turn {
+            head.writer = name.to_string();
+            head.promotions += 1;
+        }
+        head.is_of_engine |= turn == Turn::Engine;
         let term = Term {
             epoch: head.epoch,
             writer: head.writer.clone(),
             promotions: head.promotions,
+            is_of_engine: head.is_of_engine,
         };
         Self {
             copy,
@@ -112,13 +150,17 @@ impl CopyWriter {
     /// Whether no other writes the copy, as far as the store tells now.
     ///
     /// # Errors
-    /// [`ReplicaError::Promoted`], [`ReplicaError::Fenced`]; of the store.
+    /// [`ReplicaError::Promoted`], [`ReplicaError::OfEngine`], [`ReplicaError::Fenced`]; of the
+    /// store.
     pub async fn check_alone(&self) -> Result<()> {
         let Some(newest) = self.copy.newest_entry().await? else {
             return Ok(());
         };
         if let Ok(head) = newest.head() {
             head.refuse_promoted()?;
+            if !self.head.is_of_engine {
+                head.refuse_engine()?;
+            }
         }
         // One that is being created by this very writer is known when its turn is over.
         let _turn = self.end.turn().await;
@@ -132,11 +174,9 @@ impl CopyWriter {
 
     /// What it means that another wrote this head.
     pub(super) async fn fenced_by(&self, number: u64) -> ReplicaError {
-        match self.copy.head(number).await {
-            Ok((head, _)) if head.promotions > self.head.promotions => {
-                ReplicaError::Promoted { number }
-            }
-            _ => ReplicaError::Fenced { number },
+        match self.copy.entry(number).await {
+            Ok(entry) => self.end.term.ended_by(&entry),
+            Err(_) => ReplicaError::Fenced { number },
         }
     }
 }

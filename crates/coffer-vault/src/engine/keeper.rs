@@ -60,6 +60,8 @@ struct Work {
     seen: Option<(FoundLease, Duration)>,
     /// One's own.
     held: Option<FoundLease>,
+    /// That what lies there is no lease was told.
+    is_told: bool,
 }
 
 impl LeaseKeeper {
@@ -95,6 +97,7 @@ impl LeaseKeeper {
             asked: None,
             seen: None,
             held: None,
+            is_told: false,
         };
         Ok(Self {
             turns: seen_turns,
@@ -165,6 +168,7 @@ impl Work {
             Ok(found) => found,
             Err(error) => return self.not_reached(&error),
         };
+        self.is_told = false;
         let is_free = match (&found, &self.seen) {
             (None, _) => true,
             // Its own is of a time that has ended, or of a taking whose answer was lost.
@@ -248,8 +252,18 @@ impl Work {
         }
     }
 
-    fn not_reached(&self, error: &ReplicaError) {
-        tracing::debug!(%error, "the lease could not be asked for");
+    fn not_reached(&mut self, error: &ReplicaError) {
+        let is_passing = error.is_passing();
+        if is_passing || self.is_told {
+            tracing::debug!(%error, "the lease could not be asked for");
+        } else {
+            tracing::error!(
+                %error,
+                "the engine's lease is none that is known, so no gateway takes it: where no newer \
+                 version wrote it, remove `lease.json` from the store"
+            );
+        }
+        self.is_told |= !is_passing;
         self.tell(Turn::Unknown);
     }
 

@@ -64,9 +64,26 @@ pub enum CopyError {
          --with-keystore --recipient RECIPIENT`"
     )]
     NoKeystore,
+    /// The keystore in the copy is for other recipients.
+    #[error(
+        "the keystore in this copy does not open with the identity that was given: it is sealed \
+         for other recipients, or was altered in its store. Name the file of the identity whose \
+         recipient the copy was made with"
+    )]
+    OtherIdentity,
     /// The server follows no copy.
     #[error("this server is no standby: it was not started with --follow")]
     NoStandby,
+    /// Another standby of the copy was promoted.
+    #[error(
+        "another standby of this copy was promoted by head {number}, and serves in the original's \
+         place: this one is not promoted, for each would take writes that the other has not. \
+         Follow a copy of that one; if it is lost for good, `coffer standby promote --without-copy`"
+    )]
+    OtherPromoted {
+        /// The head that shows it.
+        number: u64,
+    },
     /// Its target was not reached yet, or not in time.
     #[error("the copy was not reached in time, or not since the server started")]
     NotReached,
@@ -159,6 +176,14 @@ pub enum CopyError {
     /// The first round is not done.
     #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
     NeverComplete,
+    /// The first round of an engine's log is not done.
+    #[error(
+        "the engine's log is begun and not complete: the gateway that makes it needs some seconds \
+         more, or was ended, and then nothing was acknowledged. If none is at it, stop all \
+         gateways, empty the store there (`identity` may stay) and their folders, and start them \
+         again"
+    )]
+    EngineNeverComplete,
     /// The copy, or its store.
     #[error(transparent)]
     Replica(#[from] ReplicaError),

@@ -56,7 +56,8 @@ pub struct StandbyStatus {
 pub struct PromotedStandby {
     /// All that was acknowledged before is there, in milliseconds since 1970.
     pub as_of_ms: i64,
-    /// The head by which the original is fenced off.
+    /// The head by which the original is fenced off; without the copy, the one that is served, and
+    /// nothing fences the original off.
     pub head: KnownHead,
     /// How many blobs are missing.
     pub missing_count: u64,
@@ -66,8 +67,11 @@ type Answer<T> = oneshot::Sender<Result<T>>;
 
 /// What is asked of what follows.
 pub(crate) enum Asked {
-    /// To be promoted.
-    Promotion(Answer<PromotedStandby>),
+    /// To be promoted; without the copy, if that is gone.
+    Promotion {
+        without_copy: bool,
+        answer: Answer<PromotedStandby>,
+    },
     /// To go on with what it follows, as the gateway of an engine that has its lease.
     TakingOver(ServingRight, Answer<()>),
     /// To look for what is new at once.
@@ -144,12 +148,16 @@ impl StandbyLink {
     }
 
     /// Asks for the promotion, and waits until it is done.
-    pub(crate) async fn promote(&self) -> Result<PromotedStandby> {
+    pub(crate) async fn promote(&self, without_copy: bool) -> Result<PromotedStandby> {
         if self.is_of_engine {
             return Err(CopyError::NoStandby.into());
         }
         let (answer, answered) = oneshot::channel();
-        let sent = self.asks.try_send(Asked::Promotion(answer));
+        let asked = Asked::Promotion {
+            without_copy,
+            answer,
+        };
+        let sent = self.asks.try_send(asked);
         sent.map_err(|_| VaultError::Invalid {
             what: "this standby is being promoted already",
         })?;

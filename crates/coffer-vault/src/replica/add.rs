@@ -129,7 +129,12 @@ impl Vault {
         let _alone = copies.changing.lock().await;
         let cursor = copies.registry.cursor_for(&new.name)?;
         let place = Place::parse(&new.url)?;
-        let record = CopyRecord::new(self.inner.keystore.id());
+        let id = self.inner.keystore.id();
+        let record = if keystore.as_ref().is_some_and(|with| with.is_of_engine) {
+            CopyRecord::of_engine(id)
+        } else {
+            CopyRecord::new(id)
+        };
         let url = place.url().to_owned();
         let store = blocking(move || Ok(place.open(true)?)).await?;
         let key = self.inner.keystore.system_key();

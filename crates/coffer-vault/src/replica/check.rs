@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coffer_durable::rfc3339;
+use coffer_durable::{now_ms, rfc3339};
 use coffer_replica::{Copy, CopyReader, KnownHead, Place};
 use coffer_seal::BucketId;
 use coffer_store::record::{BlobRef, Content};
@@ -239,6 +239,30 @@ impl Check {
                 .await?;
             }
             told = Some(heads);
+        }
+        self.missing_heads(last).await
+    }
+
+    /// Looks for heads that the window is to have and that are gone.
+    async fn missing_heads(&mut self, last: u64) -> Result<()> {
+        let (as_of_ms, keep_ms) = (self.reader.head().as_of_ms, self.reader.head().keep_ms);
+        let horizon_ms = now_ms().max(as_of_ms).saturating_sub(keep_ms);
+        let copy = self.reader.copy().clone();
+        for (heads, gap) in copy.missing_heads(last, horizon_ms).await? {
+            if let Some(progress) = &self.progress {
+                progress.damaged(gap);
+            }
+            let (from, to) = (rfc3339(gap.from_ms), rfc3339(gap.to_ms));
+            let (first, last) = (heads.start(), heads.end());
+            let which = if first == last {
+                format!("head {first} of the copy is missing")
+            } else {
+                format!("heads {first} to {last} of the copy are missing")
+            };
+            self.damage(format!(
+                "{which}: there is no state of the time between {from} and {to}"
+            ))
+            .await?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use coffer_durable::write_file_atomically;
-use coffer_keys::{CarriedKeystore, ExportIdentity};
+use coffer_keys::{CarriedKeystore, ExportIdentity, KeysError};
 use coffer_replica::{Copy, KeystoreRef, ReplicaError, Store, newest_keystore};
 
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ pub(super) async fn fetch_keystore(
     if has_root && identity.is_none() {
         return Err(CopyError::IdentityMissing.into());
     }
-    let carried = CarriedKeystore::read(&found.bytes, identity)?;
+    let carried = read_carried(&found.bytes, identity)?;
     if !data.exists() {
         let made = DirBuilder::new().mode(0o700).create(data);
         made.map_err(failed("make", data))?;
@@ -167,6 +167,18 @@ pub(crate) fn check_files(data: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads the keystore of a copy, by the identity that was given.
+pub(crate) fn read_carried(
+    bytes: &[u8],
+    identity: Option<&ExportIdentity>,
+) -> Result<CarriedKeystore> {
+    let carried = CarriedKeystore::read(bytes, identity);
+    carried.map_err(|error| match error {
+        KeysError::ExportDidNotOpen if identity.is_some() => CopyError::OtherIdentity.into(),
+        error => error.into(),
+    })
 }
 
 pub(crate) fn target(data: &Path, problem: &'static str) -> crate::error::VaultError {

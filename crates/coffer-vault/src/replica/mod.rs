@@ -61,7 +61,7 @@ pub use self::restore::{Restore, restore};
 
 pub(crate) use self::check::new_file;
 pub(crate) use self::fetch::{Work, sync_folders};
-pub(crate) use self::fetch_keystore::{KEY_FILES, OPENERS, check_files, target};
+pub(crate) use self::fetch_keystore::{KEY_FILES, OPENERS, check_files, read_carried, target};
 
 use self::round::{Round, records_cursor};
 

@@ -13,7 +13,7 @@ use super::{Reached, Standby};
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::error::{CopyError, Result};
-use crate::replica::{OPENERS, target};
+use crate::replica::{OPENERS, read_carried, target};
 
 impl Standby {
     /// Reaches the copy, with its newest keystore.
@@ -64,7 +64,7 @@ impl Standby {
         if has_root && self.identity.is_none() {
             return Err(CopyError::IdentityMissing.into());
         }
-        let carried = CarriedKeystore::read(&found.bytes, self.identity.as_ref())?;
+        let carried = read_carried(&found.bytes, self.identity.as_ref())?;
         let data = self.data().to_owned();
         let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
         blocking(move || {
@@ -109,7 +109,8 @@ pub(super) fn check_head(reader: &CopyReader, keystore: &KeystoreRef) -> Result<
     }
 }
 
-fn open(
+/// Opens the keystore that the folder has.
+pub(super) fn open(
     data: &Path,
     source: Option<&SourceSpec>,
     secrets: &SourceSecrets,

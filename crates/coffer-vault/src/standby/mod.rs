@@ -180,8 +180,11 @@ impl Standby {
         }
         loop {
             match timeout(wait, self.asked.recv()).await {
-                Ok(Some(Asked::Promotion(answer))) => {
-                    if let Some(promoted) = self.try_promote(answer).await {
+                Ok(Some(Asked::Promotion {
+                    without_copy,
+                    answer,
+                })) => {
+                    if let Some(promoted) = self.try_promote(without_copy, answer).await {
                         return StandbyTurn::Promoted(promoted);
                     }
                     continue;
@@ -217,6 +220,7 @@ impl Standby {
                     return StandbyTurn::Failed(error);
                 }
                 Err(error) => {
+                    let error = self.told(error);
                     tracing::warn!(%error, "the standby falls behind");
                     self.link.change(|told| {
                         told.state = StandbyState::Failing;
@@ -227,6 +231,18 @@ impl Standby {
                     retry = (retry * 2).min(STANDBY_RETRY_MAX);
                 }
             }
+        }
+    }
+
+    /// What is told of an error: an engine's log that is not complete has no other to ask for it.
+    fn told(&self, error: VaultError) -> VaultError {
+        match error {
+            VaultError::Backup(BackupError::Copy(CopyError::NeverComplete))
+                if self.link.is_of_engine() =>
+            {
+                CopyError::EngineNeverComplete.into()
+            }
+            error => error,
         }
     }
 
@@ -265,6 +281,11 @@ fn refuse_others(data: &Path) -> Result<()> {
     if let Ok(Some(_)) = BackupRecord::read(data) {
         let problem = "it was promoted, or restored: start it without --follow, with \
                        --accept-rollback";
+        return Err(target(data, problem));
+    }
+    if data.join("system.db").exists() {
+        let problem = "it is the data folder of a server, as that of a standby is once it was \
+                       promoted: start it without --follow";
         return Err(target(data, problem));
     }
     check_files(data)

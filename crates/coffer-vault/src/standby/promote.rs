@@ -8,16 +8,18 @@ use std::fs;
 use std::path::Path;
 
 use coffer_durable::rfc3339;
-use coffer_replica::{CopyReader, CopyWriter};
+use coffer_replica::{CopyId, CopyReader, CopyWriter, ReplicaError};
+use coffer_seal::KeystoreId;
 use tokio::sync::oneshot;
 
-use super::keystore::check_head;
+use super::keystore::{self, check_head};
+use super::states::{self, StateRecord};
 use super::{Standby, standby_folder};
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
-use crate::data_folder::failed;
+use crate::data_folder::{failed, write_private};
 use crate::error::{CopyError, Result, VaultError};
 use crate::fence::{PromotedStandby, StandbyState, StandbyStatus};
 use crate::vault::Vault;
@@ -26,12 +28,18 @@ impl Standby {
     /// Promotes it, and answers. None, if that failed: then it goes on following.
     pub(super) async fn try_promote(
         &mut self,
+        without_copy: bool,
         answer: oneshot::Sender<Result<PromotedStandby>>,
     ) -> Option<PromotedStandby> {
         self.link
             .change(|told| told.state = StandbyState::Promoting);
-        tracing::warn!("the standby is being promoted");
-        match self.promote().await {
+        tracing::warn!(without_copy, "the standby is being promoted");
+        let promoted = if without_copy {
+            self.promote_alone().await
+        } else {
+            self.promote().await
+        };
+        match promoted {
             Ok(promoted) => {
                 let _ = answer.send(Ok(promoted.clone()));
                 Some(promoted)
@@ -56,8 +64,14 @@ impl Standby {
         let near = self.newest(reached).await?;
         self.fetch(&near).await?;
         let copy = near.copy().clone();
+        let data = self.data().to_owned();
+        let name = blocking(move || promoter(&data)).await?;
         // This is the moment: the original writes no head after it, and no keystore.
-        let writer = CopyWriter::promote(copy, near.known()).await?;
+        let writer = CopyWriter::promote(copy, near.known(), name).await;
+        let writer = writer.map_err(|error| match error {
+            ReplicaError::Promoted { number } => CopyError::OtherPromoted { number },
+            error => error.into(),
+        })?;
         let last = CopyReader::of(&writer)?;
         self.known = Some(last.known().clone());
         self.reach().await?;
@@ -66,8 +80,49 @@ impl Standby {
         self.fetch(&last).await?;
         let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
         let (keystore, generation) = (reached.keystore.id(), reached.keystore.generation());
-        let as_of_ms = last.head().as_of_ms;
+        let of = StateRecord {
+            head: last.known().clone(),
+            as_of_ms: last.head().as_of_ms,
+        };
+        self.complete(of, (keystore, generation)).await
+    }
+
+    /// Takes what the folder has, where the copy is gone: that is as of the head that is served,
+    /// and where the next was being fetched, partly later. Nothing fences the original off.
+    async fn promote_alone(&mut self) -> Result<PromotedStandby> {
+        // What was not reached, is damaged, or ended is no way to a promotion.
+        if matches!(self.copy_is_ended().await, Ok(false)) {
+            return Err(VaultError::Invalid {
+                what: "the copy is there, and the promotion goes by way of it: leave out \
+                       --without-copy",
+            });
+        }
+        let (_, of) = states::newest(self.data()).ok_or(CopyError::NeverComplete)?;
         let data = self.data().to_owned();
+        let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
+        let keystore = blocking(move || {
+            let keystore = keystore::open(&data, source.as_ref(), &secrets)?;
+            Ok((keystore.id(), keystore.generation()))
+        });
+        let keystore = keystore.await?;
+        self.complete(of, keystore).await
+    }
+
+    /// Whether another standby was promoted by the copy, which was reached.
+    async fn copy_is_ended(&mut self) -> Result<bool> {
+        self.reach().await?;
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        let newest = self.newest(reached).await?;
+        Ok(newest.head().promotions > 0)
+    }
+
+    /// Makes the folder a data folder, with the keystore of this id and generation.
+    async fn complete(
+        &self,
+        of: StateRecord,
+        (keystore, generation): (KeystoreId, u64),
+    ) -> Result<PromotedStandby> {
+        let (as_of_ms, data) = (of.as_of_ms, self.data().to_owned());
         blocking(move || {
             // First, so that nothing fails any more once the folder is a data folder.
             remove_progress(&data)?;
@@ -78,10 +133,24 @@ impl Standby {
         .await?;
         Ok(PromotedStandby {
             as_of_ms,
-            head: last.known().clone(),
+            head: of.head,
             missing_count: self.held.missing.values().sum(),
         })
     }
+}
+
+/// The name under which this folder is promoted: by that it knows its own promotion again, which
+/// was interrupted, and takes another's for what it is.
+fn promoter(data: &Path) -> Result<CopyId> {
+    let path = standby_folder(data).join("promoter");
+    let noted = fs::read_to_string(&path).ok();
+    let noted = noted.and_then(|text| CopyId::try_from(text.trim().to_owned()).ok());
+    if let Some(name) = noted {
+        return Ok(name);
+    }
+    let name = CopyId::random();
+    write_private(&path, &format!("{name}\n"))?;
+    Ok(name)
 }
 
 /// What is served until the stop has its files open; what else lies beside it is of no use.
@@ -113,18 +182,23 @@ impl Vault {
         Some(link.status())
     }
 
-    /// Promotes the standby whose state this is. A system administrator's act: the server that
-    /// starts on the folder records that it went on from a copy.
+    /// Promotes the standby whose state this is; `without_copy`, as it is, where the copy is gone
+    /// with the original. A system administrator's act: the server that starts on the folder
+    /// records that it went on from a copy.
     ///
     /// # Errors
     /// [`CopyError::NoStandby`]; those of following it once more.
-    pub async fn promote_standby(&self, actor: &Actor) -> Result<PromotedStandby> {
+    pub async fn promote_standby(
+        &self,
+        actor: &Actor,
+        without_copy: bool,
+    ) -> Result<PromotedStandby> {
         let (role, act) = (Role::SystemAdministrator, Act::PromoteStandby);
         let facts = Facts::new();
         self.refuse_without(actor, role, act, &facts)?;
         let link = self.inner.standby.clone().ok_or(CopyError::NoStandby);
         let link = link.map_err(|error| self.failed(act, actor, &facts, error.into()))?;
-        tracing::warn!(%actor, "the promotion of the standby was asked for");
-        link.promote().await
+        tracing::warn!(%actor, without_copy, "the promotion of the standby was asked for");
+        link.promote(without_copy).await
     }
 }

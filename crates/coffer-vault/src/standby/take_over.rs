@@ -48,7 +48,7 @@ impl Standby {
         self.fetch(&near).await?;
         // Fetching may have taken longer than the lease: then another may have the log.
         right.check()?;
-        let writer = CopyWriter::resume(near.copy().clone(), Some(near.known())).await?;
+        let writer = CopyWriter::resume_engine(near.copy().clone(), Some(near.known())).await?;
         let last = CopyReader::of(&writer)?;
         self.known = Some(last.known().clone());
         self.reach().await?;

@@ -1,6 +1,6 @@
 //! `coffer serve`, and where data and server are, as they are typed.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -303,7 +303,14 @@ fn gateway_address(text: &str) -> Result<String, String> {
         !found.host().is_empty() && port.is_some() && !found.as_str().contains('@')
     };
     match authority.filter(has_both) {
-        Some(_) => Ok(text.to_owned()),
+        Some(found) => {
+            let host = found.host().trim_matches(['[', ']']);
+            let is_any = |ip: IpAddr| ip.is_unspecified();
+            if host.parse().is_ok_and(is_any) || found.port_u16() == Some(0) {
+                return Err("others find nothing there: write gateway1.example.org:9003".into());
+            }
+            Ok(text.to_owned())
+        }
         None => Err("not a host and a port; write gateway1.example.org:9003".to_owned()),
     }
 }

@@ -5,12 +5,12 @@ use axum::extract::State;
 use coffer_durable::rfc3339;
 use coffer_vault::{PromotedStandby, StandbyState, StandbyStatus};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
-use crate::http::caller::Caller;
+use crate::http::caller::{Caller, InQuery};
 use crate::http::refusal::Refusal;
 
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
@@ -62,6 +62,15 @@ impl From<StandbyStatus> for Standby {
     }
 }
 
+/// How it is to be promoted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PromotionRequest {
+    /// As it is, where the copy is gone: nothing fences the original off.
+    pub without_copy: Option<bool>,
+}
+
 /// What a promotion came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Promotion {
@@ -69,7 +78,8 @@ pub struct Promotion {
     /// lost: RFC 3339.
     #[schema(format = DateTime)]
     pub as_of: String,
-    /// The head by which the original is fenced off, `NUMBER:SHA256`.
+    /// The head by which the original is fenced off, `NUMBER:SHA256`; without the copy, the one
+    /// that is served from now on, and nothing fences the original off.
     pub head: String,
     /// How many blobs that the copy names are missing.
     pub missing_blob_count: u64,
@@ -105,16 +115,21 @@ async fn show_standby(
 ///
 /// A system administrator's. It takes what the copy has once more, fences the original off by a
 /// head of its own, and then serves in its place. What the original acknowledged and had not put
-/// into the copy is lost.
+/// into the copy is lost. Without the copy it goes on from what it has, whatever the original does:
+/// that is refused while the copy can be reached, unless another standby was promoted by it.
 #[utoipa::path(
     post,
     path = "/v1/standby/promote",
     tag = "storage",
+    params(PromotionRequest),
     responses((status = OK, description = "It is about to serve", body = Promotion))
 )]
 async fn promote_standby(
     Caller(actor): Caller,
     State(admin): State<Admin>,
+    InQuery(request): InQuery<PromotionRequest>,
 ) -> Result<Json<Promotion>, Refusal> {
-    Ok(Json(admin.vault.promote_standby(&actor).await?.into()))
+    let without_copy = request.without_copy.unwrap_or(false);
+    let promoted = admin.vault.promote_standby(&actor, without_copy).await?;
+    Ok(Json(promoted.into()))
 }

@@ -40,6 +40,6 @@ fn is_of_another(error: &VaultError) -> bool {
     };
     matches!(
         error,
-        ReplicaError::Promoted { .. } | ReplicaError::Fenced { .. }
+        ReplicaError::Promoted { .. } | ReplicaError::OfEngine { .. } | ReplicaError::Fenced { .. }
     )
 }

@@ -262,7 +262,7 @@ fn rotated(bucket: &str, key_count: u64) -> String {
 fn damaged(heads: &[u64], unchecked: Option<Gap>) -> String {
     let numbers: Vec<_> = heads.iter().map(u64::to_string).collect();
     let passed = format!(
-        "DAMAGED: heads of the copy do not open, and were passed over: {}",
+        "DAMAGED: heads of the copy do not open or are gone, and were passed over: {}",
         numbers.join(", ")
     );
     let Some(gap) = unchecked else {

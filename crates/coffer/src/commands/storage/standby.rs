@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::commands::storage::restore::identity_of;
 use crate::config::GATEWAY_LISTEN_DEFAULT;
-use crate::config::args::ServeArgs;
+use crate::config::args::{ServeArgs, StandingArgs};
 use crate::error::Error;
 use crate::limits::CACHE_BYTES_DEFAULT;
 use crate::output::printable::size;
@@ -45,6 +45,9 @@ pub enum StandbyCommand {
         /// Don't ask
         #[arg(long)]
         yes: bool,
+        /// Where the copy is lost with the original: go on from what the standby has
+        #[arg(long)]
+        without_copy: bool,
     },
 }
 
@@ -75,7 +78,7 @@ pub fn how_asked(args: &ServeArgs, root_key: Option<&SourceSpec>) -> Result<How,
             from: Place::parse(url).map_err(VaultError::from)?,
             key: engine_key(args, root_key)?,
             listen: standing.gateway_listen.unwrap_or(GATEWAY_LISTEN_DEFAULT),
-            advertise: standing.gateway_advertise.clone(),
+            advertise: advertised(standing)?,
             cache_bytes: standing.cache_size.unwrap_or(CACHE_BYTES_DEFAULT),
         }),
         None => None,
@@ -89,6 +92,21 @@ pub fn how_asked(args: &ServeArgs, root_key: Option<&SourceSpec>) -> Result<How,
             after: standing.fenced_after,
         }),
     })
+}
+
+/// Where other gateways find this one, if that was said; it is to be, where it listens everywhere.
+fn advertised(standing: &StandingArgs) -> Result<Option<String>, Error> {
+    let listen = standing.gateway_listen.unwrap_or(GATEWAY_LISTEN_DEFAULT);
+    if listen.ip().is_unspecified() && standing.gateway_advertise.is_none() {
+        return Err(Error::Option {
+            option: "--gateway-advertise",
+            problem: format!(
+                "missing; other gateways do not find this one at {listen}: say where, \
+                 HOST:PORT, or listen at an address of this machine"
+            ),
+        });
+    }
+    Ok(standing.gateway_advertise.clone())
 }
 
 /// What all gateways of an engine have: an identity, or a source that opens the one in its store.
@@ -127,11 +145,15 @@ pub async fn standby(server: &AdminClient, args: &StandbyArgs) -> Result<ExitCod
     let status: Standby = server.get("/v1/standby").await?;
     match &args.command {
         StandbyCommand::Status => show(json, &status, one)?,
-        StandbyCommand::Promote { yes } => {
+        StandbyCommand::Promote { yes, without_copy } => {
             if !yes {
-                confirm(&status)?;
+                confirm(&status, *without_copy)?;
             }
-            let path = "/v1/standby/promote";
+            let path = if *without_copy {
+                "/v1/standby/promote?without_copy=true"
+            } else {
+                "/v1/standby/promote"
+            };
             let promotion: Promotion = server.call(Method::POST, path, None::<&Value>).await?;
             show(json, &promotion, promoted)?;
         }
@@ -158,7 +180,7 @@ fn one(standby: &Standby) -> String {
 fn promoted(promotion: &Promotion) -> String {
     let mut pairs = vec![
         ("promoted as of", moment(&promotion.as_of)),
-        ("by head", promotion.head.clone()),
+        ("head", promotion.head.clone()),
     ];
     if promotion.missing_blob_count > 0 {
         pairs.push(("missing blobs", promotion.missing_blob_count.to_string()));
@@ -167,12 +189,18 @@ fn promoted(promotion: &Promotion) -> String {
 }
 
 /// Asks the user whether this is meant. Without a terminal there is no answer to be had.
-fn confirm(standby: &Standby) -> Result<(), Error> {
+fn confirm(standby: &Standby, without_copy: bool) -> Result<(), Error> {
+    let then = if without_copy {
+        "It goes on from that. What was acknowledged since is LOST.\nNothing fences the original \
+         off, nor another standby: they must be lost for good, or stopped for good."
+    } else {
+        "It takes what the copy has once more. What the original acknowledged and had not put \
+         there by then is LOST.\nThe original must be stopped, or started with --fenced-by: it may \
+         go on answering otherwise."
+    };
     let told = format!(
         "The newest state that this standby has seen is as of {}; it is {:.1} s since it looked \
-         into the copy.\nIt takes what the copy has once more. What the original acknowledged and \
-         had not put there by then is LOST.\nThe original must be stopped, or started with \
-         --fenced-by: it may go on answering otherwise.\nType `promote` to go on: ",
+         into the copy.\n{then}\nType `promote` to go on: ",
         moment(&standby.as_of),
         standby.lag_seconds
     );
@@ -209,6 +237,9 @@ the folder a data folder and serves it, in the same process. What the original a
 not put into the copy is lost. An original that was started with --fenced-by finds the entry and
 changes nothing any more; another one has to be stopped. A promotion that was interrupted is asked
 for again. If it was interrupted after the folder was made: `coffer serve --accept-rollback`.
+
+With --without-copy it goes on from the state that it serves, where the copy is lost with the
+original. Nothing fences the original off then: it must never be started again.
 
 Examples:
   coffer standby status --data /srv/standby

@@ -1,0 +1,58 @@
+//! Heads that a store has lost.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+
+use super::window::{at, garble, soon, states};
+use super::*;
+
+async fn missing(bench: &Bench, horizon_s: i64) -> Vec<(RangeInclusive<u64>, Gap)> {
+    let found = bench.copy().missing_heads(21, horizon_s * 1_000).await;
+    found.unwrap()
+}
+
+#[tokio::test]
+async fn heads_of_the_window_that_are_gone_are_found_and_those_that_were_removed_are_not() {
+    let mut bench = Bench::new().await;
+    states(&mut bench, 20).await;
+    let heads = bench.names("heads").await;
+    // Head 1 is the writer's own: head N is of second N - 1.
+    assert!(missing(&bench, 0).await.is_empty());
+    for horizon_s in [5, 8] {
+        let swept = bench
+            .writer
+            .sweep(horizon_s * 1_000, &HashSet::new(), soon())
+            .await
+            .unwrap();
+        assert!(swept.is_complete);
+        assert!(missing(&bench, horizon_s).await.is_empty());
+    }
+    for number in [12, 13, 15] {
+        bench.store.delete(&heads[number - 1]).await.unwrap();
+    }
+    let gap = |from_s: i64, to_s: i64| Gap {
+        from_ms: from_s * 1_000,
+        to_ms: to_s * 1_000,
+    };
+    let wanted = [(12_u64..=13, gap(10, 13)), (15..=15, gap(13, 15))];
+    assert_eq!(missing(&bench, 8).await, wanted);
+    // What is out of the window by now is not missed.
+    assert_eq!(missing(&bench, 13).await, wanted[1..]);
+    // Nor where the oldest does not open.
+    garble(&bench, &heads[8]).await;
+    assert_eq!(missing(&bench, 8).await, wanted);
+    // The lowest.
+    for number in 9..=11 {
+        bench.store.delete(&heads[number - 1]).await.unwrap();
+    }
+    let found = missing(&bench, 8).await;
+    assert_eq!(found[0], (1..=13, gap(8, 13)));
+    // A moment before what is gone is restored, and it is told that more can't be.
+    let (_, moment) = at(&bench, 13_500).await.unwrap();
+    assert_eq!(moment.unchecked, Some(gap(13, 15)));
+    for name in bench.names("heads").await {
+        bench.store.delete(&name).await.unwrap();
+    }
+    let error = CopyReader::newest(bench.copy(), None).await.err();
+    assert!(matches!(error, Some(ReplicaError::NoHeads)), "{error:?}");
+}
