@@ -110,7 +110,7 @@ impl CopyRecord {
             let path = found.location;
             let top = path.parts().next();
             let is_beside = top.is_some_and(|top| BESIDE.contains(&top.as_ref()));
-            if !is_beside && !(self.is_of_engine && path == first) {
+            if !(is_beside || self.is_of_engine && path == first) {
                 return Ok(true);
             }
         }
