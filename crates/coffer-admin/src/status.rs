@@ -22,6 +22,7 @@ struct Inner {
 const STARTING: u8 = 0;
 const SERVING: u8 = 1;
 const STOPPING: u8 = 2;
+const WAITING: u8 = 3;
 
 impl Status {
     /// It serves from now on.
@@ -34,6 +35,11 @@ impl Status {
         self.0.phase.store(STOPPING, Ordering::Release);
     }
 
+    /// It answers nothing until the store of its engine is there again.
+    pub fn waits(&self) {
+        self.0.phase.store(WAITING, Ordering::Release);
+    }
+
     /// Whether it takes new work.
     pub fn is_ready(&self) -> bool {
         self.0.phase.load(Ordering::Acquire) == SERVING
@@ -44,6 +50,7 @@ impl Status {
         match self.0.phase.load(Ordering::Acquire) {
             STARTING => "starting",
             SERVING => "ready",
+            WAITING => "not ready: the store of the engine is away",
             _ => "stopping",
         }
     }
