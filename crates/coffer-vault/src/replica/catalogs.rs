@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use coffer_replica::limits::SEGMENT_PAGES_MAX;
 use coffer_replica::{CopyWriter, NewSegment};
 use coffer_seal::BlobId;
-use coffer_store::TakenPages;
+use coffer_store::{StoreError, TakenPages};
 
 use super::round::Round;
 use super::round::sources::{TakenBlobs, put_blobs};
@@ -14,15 +14,20 @@ use crate::open_buckets::{BucketTap, UsedBucket};
 use crate::system::BucketRow;
 
 impl Round {
-    /// Puts what is new of a bucket, if anything is. One that goes meanwhile is left out.
+    /// Puts what is new of a bucket, if anything is. One that goes meanwhile is left out, and so is
+    /// one that can't be opened.
     pub(super) async fn put_bucket(
         &mut self,
         writer: &mut CopyWriter,
         row: &BucketRow,
     ) -> Result<()> {
         let inner = self.inner()?;
+        if self.was_passed(&inner, writer, row) {
+            return Ok(());
+        }
         let is_renewed = self.renewed.contains(&row.id);
         if !is_renewed && self.met.contains(&row.id) && self.is_current(writer, row)? {
+            self.is_not_passed(row.id);
             return Ok(());
         }
         let opened = inner
@@ -33,13 +38,23 @@ impl Round {
             Ok(bucket) => bucket,
             Err(_) if inner.system.bucket_of_id(row.id).is_none() => return Ok(()),
             Err(VaultError::NoSuchBucket) => return Ok(()),
-            Err(error) => return Err(error.of_bucket(row.name.as_str(), row.id)),
+            Err(VaultError::ShuttingDown) => return Err(VaultError::ShuttingDown),
+            Err(error) => {
+                return self.pass_over(writer, row, error.of_bucket(row.name.as_str(), row.id));
+            }
         };
         let done = self.put_open(writer, row, &bucket).await;
         match done {
-            Err(_) if bucket.is_gone() => Ok(()),
-            done => done,
+            Ok(()) => self.is_not_passed(row.id),
+            Err(_) if bucket.is_gone() => {}
+            Err(error @ VaultError::Store(StoreError::Damaged { .. })) => {
+                // What was put of it may not go together with what follows.
+                self.renewed.insert(row.id);
+                return self.pass_over(writer, row, error);
+            }
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// Whether the copy has all of a bucket that was met since the start.

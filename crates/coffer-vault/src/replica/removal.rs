@@ -176,8 +176,9 @@ impl Round {
             .await;
         let opened = match opened {
             Ok(opened) => opened,
-            Err(VaultError::NoSuchBucket) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+            Err(VaultError::ShuttingDown) => return Err(VaultError::ShuttingDown),
+            // Of one that can't be opened it is not known what was deleted: all of it stays.
+            Err(_) => return Ok(Vec::new()),
         };
         // First who writes or reads it: a cache may have evicted what has no row yet.
         let is_idle = |id: &BlobId| opened.blobs.is_idle(*id);

@@ -28,6 +28,8 @@ pub(in crate::replica) mod sources;
 
 pub(crate) mod records;
 
+mod passed;
+
 pub(crate) mod forming;
 
 pub(crate) mod recorder;
@@ -37,6 +39,7 @@ pub(crate) mod covers;
 pub(super) use self::recorder::records_cursor;
 
 use self::covers::Recorded;
+use self::passed::PassedOver;
 use self::recorder::Recording;
 
 /// What of small files was put since the start.
@@ -73,6 +76,8 @@ pub(super) struct Round {
     pub(super) files: FilesPut,
     /// How many blobs that its catalog names had no file, of buckets where any had none.
     pub(super) missing: HashMap<BucketId, u64>,
+    /// Buckets that it goes on without.
+    passed: PassedOver,
     /// Blobs that wait until no head of the window names them; none: not read from the copy yet.
     pub(super) gone: Option<Vec<GoneList>>,
     /// Whether a head is to be written though nothing is new: what is noted as gone before a head
@@ -117,6 +122,7 @@ impl Round {
             met: HashSet::new(),
             files: FilesPut::default(),
             missing: HashMap::new(),
+            passed: PassedOver::default(),
             gone: None,
             wants_head: false,
             findings,
@@ -244,6 +250,7 @@ impl Round {
         next.buckets.retain(|id, _| is_there.contains(id));
         self.missing
             .retain(|id, _| is_there.contains(&id.to_string()));
+        self.tell_passed(&inner, &rows);
         let read = self.read_files(&next).await?;
         drop(changing);
         if let Err(error) = self.put_files(writer, read, &mut next).await {
