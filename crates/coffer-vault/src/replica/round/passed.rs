@@ -96,6 +96,11 @@ impl Round {
             tracing::error!(copy = self.name(), %bucket, %error, "a copy lacks what it waits for");
             return Err(error);
         }
+        // What was put of it and is in no head stays in none: it may be read again otherwise.
+        let is_put = self.chains.remove(&bucket).is_some();
+        if self.unfinished.remove(&bucket).is_some() || is_put {
+            self.renewed.insert(bucket);
+        }
         if self.passed.0.insert(bucket, Instant::now()).is_none() {
             tracing::error!(
                 copy = self.name(),
