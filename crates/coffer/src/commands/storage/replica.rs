@@ -163,7 +163,10 @@ fn lag(replica: &Replica) -> String {
 /// How much there is to put is not known before all was put once.
 fn behind(replica: &Replica) -> String {
     match replica.as_of {
-        Some(_) => size(replica.lag_bytes),
+        Some(_) => format!(
+            "{} of catalogs, as far as is known",
+            size(replica.lag_bytes)
+        ),
         None => "everything: it was never complete".to_owned(),
     }
 }
