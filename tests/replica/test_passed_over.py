@@ -80,6 +80,12 @@ def test_writes_of_other_buckets_are_acknowledged(server, tmp_path):
     assert {"event": "notthere", "bucket": "other"} in events
     with served(tmp_path / "second", keys) as second:
         check(second, ["small-1", "small-2"])
+    # Nothing is locked in it: it is erased as any other.
+    server.start()
+    run(server, "bucket", "erase", "other", "--yes")
+    put(server, ["small-3"])
+    told = caught_up(server, "safe")
+    assert told["state"] == "following" and told["problem"] is None, told
 
 
 def test_a_server_of_which_one_bucket_was_restored_has_copies(server, tmp_path):

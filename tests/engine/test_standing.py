@@ -1,4 +1,4 @@
-"""The store of an engine is away for longer than a lease lasts."""
+"""What gateways say of how they stand: that the store is away, and which of them serves."""
 
 import time
 
@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError
 
 from harness import raw
 from harness.engines import Gateway, answered, client, url_at
+from harness.server import coffer
 
 BUCKET = "notes"
 
@@ -14,6 +15,12 @@ BUCKET = "notes"
 @pytest.fixture
 def first(tmp_path, store):
     with Gateway(tmp_path / "one", url_at(store)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def second(tmp_path, store, first):
+    with Gateway(tmp_path / "two", url_at(store)) as gateway:
         yield gateway
 
 
@@ -56,3 +63,15 @@ def test_a_gateway_says_that_it_waits_for_the_store(store, first):
     assert got["Body"].read() == b"before"
     answered(lambda: s3.put_object(Bucket=BUCKET, Key="after", Body=b"after"), 40)
     assert raw.get_admin(first, "/health/ready")[0] == 200
+
+
+def test_one_that_follows_names_the_one_that_serves(first, second):
+    serves = f"the gateway at 127.0.0.1:{first.gateway_port} serves"
+    answered(lambda: told_by(second, serves), 30)
+    done = coffer("replica", "status", "engine", "--data", second.data, text=True)
+    assert done.returncode != 0 and serves in done.stderr, done
+    assert coffer("replica", "status", "engine", "--data", first.data).returncode == 0
+
+
+def told_by(gateway, what):
+    assert what in raw.get_admin(gateway, "/health/ready")[1]
