@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use coffer_replica::limits::SEGMENT_PAGES_MAX;
 use coffer_replica::{CopyWriter, NewSegment};
 use coffer_seal::BlobId;
-use coffer_store::{StoreError, TakenPages};
+use coffer_store::TakenPages;
 
 use super::round::Round;
 use super::round::sources::{NewBlobs, TakenBlobs, put_blobs};
@@ -47,10 +47,10 @@ impl Round {
         match done {
             Ok(()) => self.is_not_passed(row.id),
             Err(_) if bucket.is_gone() => {}
-            Err(error @ VaultError::Store(StoreError::Damaged { .. })) => {
+            Err(VaultError::Damaged) => {
                 // What was put of it may not go together with what follows.
                 self.renewed.insert(row.id);
-                return self.pass_over(writer, row, error);
+                return self.pass_over(writer, row, VaultError::Damaged);
             }
             Err(error) => return Err(error),
         }
