@@ -92,14 +92,15 @@ impl Round {
     ) -> Result<()> {
         let inner = self.inner()?;
         let bucket = row.id;
-        if !self.may_pass(&inner, writer, row) {
-            tracing::error!(copy = self.name(), %bucket, %error, "a copy lacks what it waits for");
-            return Err(error);
-        }
-        // What was put of it and is in no head stays in none: it may be read again otherwise.
+        // First: what was put of it and is in no head stays in none, for it may be read otherwise
+        // by the time that it is put again.
         let is_put = self.chains.remove(&bucket).is_some();
         if self.unfinished.remove(&bucket).is_some() || is_put {
             self.renewed.insert(bucket);
+        }
+        if !self.may_pass(&inner, writer, row) {
+            tracing::error!(copy = self.name(), %bucket, %error, "a copy lacks what it waits for");
+            return Err(error);
         }
         if self.passed.0.insert(bucket, Instant::now()).is_none() {
             tracing::error!(
