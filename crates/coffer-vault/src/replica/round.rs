@@ -313,6 +313,7 @@ impl Round {
         let lost = lost.chain(self.unfinished.drain().map(|(id, _)| id));
         self.renewed.extend(lost);
         self.met.clear();
+        self.new_blobs.forget();
         self.forget_files();
         self.gone = None;
     }
