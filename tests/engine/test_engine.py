@@ -335,6 +335,8 @@ def test_what_an_engines_log_takes_care_of_is_not_changed(first):
     done = replica("add", "far", f"file://{first.folder}/copy")
     assert done.returncode != 0 and "gateway of an engine" in done.stderr, done
     assert replica("verify", "engine").returncode == 0
+    moved = coffer("keystore", "move", "--to", "keyring", "--data", first.data, text=True)
+    assert moved.returncode != 0 and "gateway of an engine" in moved.stderr, moved
 
 
 def test_a_first_start_that_was_killed_before_its_keystore_is_begun_anew(tmp_path, store):

@@ -42,6 +42,9 @@ async fn ready(State(admin): State<Admin>) -> Response {
     if let Some(data) = admin.status.data() {
         text.push_str(&format!("data {data}\n"));
     }
+    if let Some(address) = admin.status.gateway() {
+        text.push_str(&format!("the gateway at {address} serves\n"));
+    }
     if let Some(standby) = admin.vault.standby_now() {
         let lag_seconds = standby.lag_seconds;
         text.push_str(&format!("standby, {lag_seconds:.1} s behind its copy\n"));

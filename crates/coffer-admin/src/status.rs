@@ -1,7 +1,7 @@
 //! What the server is doing, and how long clients will accept it.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// What the server is doing. Clones are the same.
@@ -17,11 +17,14 @@ struct Inner {
     s3: OnceLock<String>,
     /// Where the data port is: a URL.
     data: OnceLock<String>,
+    /// At which address a gateway serves that this one follows.
+    gateway: Mutex<Option<String>>,
 }
 
 const STARTING: u8 = 0;
 const SERVING: u8 = 1;
 const STOPPING: u8 = 2;
+const WAITING: u8 = 3;
 
 impl Status {
     /// It serves from now on.
@@ -34,6 +37,11 @@ impl Status {
         self.0.phase.store(STOPPING, Ordering::Release);
     }
 
+    /// It answers nothing until the store of its engine is there again.
+    pub fn waits(&self) {
+        self.0.phase.store(WAITING, Ordering::Release);
+    }
+
     /// Whether it takes new work.
     pub fn is_ready(&self) -> bool {
         self.0.phase.load(Ordering::Acquire) == SERVING
@@ -44,6 +52,7 @@ impl Status {
         match self.0.phase.load(Ordering::Acquire) {
             STARTING => "starting",
             SERVING => "ready",
+            WAITING => "not ready: the store of the engine is away",
             _ => "stopping",
         }
     }
@@ -56,6 +65,21 @@ impl Status {
     /// Where the data port is, as a URL that reaches it from this machine.
     pub fn serves_data_at(&self, url: String) {
         let _ = self.0.data.set(url);
+    }
+
+    /// Another gateway of the engine serves, at this address; none, where that is not known.
+    pub fn follows_gateway(&self, address: Option<String>) {
+        *self
+            .0
+            .gateway
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = address;
+    }
+
+    /// At which address another gateway serves.
+    pub(crate) fn gateway(&self) -> Option<String> {
+        let gateway = self.0.gateway.lock();
+        gateway.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where the data port is, if there is one.

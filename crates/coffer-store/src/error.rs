@@ -57,7 +57,7 @@ pub enum StoreError {
         blob: Option<BlobId>,
     },
     /// A blob is not in the cache, and did not come from where it is.
-    #[error("the store of this blob did not answer, and the cache does not have it: {problem}")]
+    #[error("this blob is not in the cache, and could not be fetched: {problem}")]
     NotFetched {
         /// What the store said, or that it said nothing.
         problem: String,

@@ -141,7 +141,7 @@ fn complete_error(
     let mut body = without_controls(body);
     let code = element(&body, "Code").unwrap_or("").to_owned();
     let has_message = element(&body, "Message").is_some();
-    if code == "SlowDown" {
+    if matches!(&*code, "SlowDown" | "ServiceUnavailable") {
         let headers = response.headers_mut();
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }

@@ -37,8 +37,8 @@ pub(super) fn unacknowledged(error: &CopyError) -> S3Error {
 pub(super) fn not_fetched() -> S3Error {
     s3_error!(
         ServiceUnavailable,
-        "What was asked for is not in this gateway's cache, and the engine's store did not give \
-         it. Please try again."
+        "What was asked for is not in this gateway's cache, and could not be fetched from the \
+         engine's store. Please try again."
     )
 }
 

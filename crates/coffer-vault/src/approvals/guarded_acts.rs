@@ -199,6 +199,10 @@ impl Vault {
                        can only be chosen there, at the socket in its data folder",
             });
         }
+        let kept = "its root key goes with its cache, and what opens the engine's keystore for all \
+                    gateways is the identity";
+        let kept = self.refuse_in_engine(kept);
+        kept.map_err(|error| self.failed(Act::MoveKeystore, actor, &facts, error))?;
         let to = to.to_string();
         self.ask(actor, GuardedAct::KeystoreMove { to }, secrets)
             .await

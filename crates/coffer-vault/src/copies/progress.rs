@@ -35,6 +35,8 @@ pub struct CopyStatus {
     pub state: CopyState,
     /// Why it fails, or was given up.
     pub problem: Option<String>,
+    /// How many buckets it goes on without, for they can't be opened.
+    pub passed_count: usize,
     /// All that was acknowledged before this time is in it, in milliseconds since 1970; none as
     /// long as it has not been complete once.
     pub as_of_ms: Option<i64>,
@@ -74,12 +76,23 @@ pub struct CarriedStatus {
     pub pending_count: usize,
 }
 
+/// Buckets that a copy goes on without.
+#[derive(Default)]
+pub(crate) struct Passed {
+    pub(crate) count: usize,
+    /// What operators are told.
+    pub(crate) told: Option<String>,
+    /// What a check of the copy tells.
+    pub(crate) lacking: Option<String>,
+}
+
 /// What a copy's task tells.
 pub(crate) struct Progress(Mutex<Told>);
 
 struct Told {
     state: CopyState,
     problem: Option<String>,
+    passed: Passed,
     as_of_ms: i64,
     /// As of when it was complete, by this process's clock.
     complete_at: Option<Instant>,
@@ -100,6 +113,7 @@ impl Progress {
         Self(Mutex::new(Told {
             state: CopyState::Following,
             problem: None,
+            passed: Passed::default(),
             as_of_ms: 0,
             complete_at: None,
             put_bytes: 0,
@@ -121,6 +135,16 @@ impl Progress {
         told.problem = problem;
         told.as_of_ms = as_of_ms;
         told.complete_at = Some(at);
+    }
+
+    /// It goes on without these buckets.
+    pub(crate) fn passed(&self, passed: Passed) {
+        self.0.lock().passed = passed;
+    }
+
+    /// What a check of the copy tells of buckets that it goes on without.
+    pub(crate) fn lacking(&self) -> Option<String> {
+        self.0.lock().passed.lacking.clone()
     }
 
     /// As of when it is known to be complete by what a start before this one wrote.
@@ -185,7 +209,8 @@ impl Progress {
     pub(crate) fn fill(&self, status: &mut CopyStatus) {
         let told = self.0.lock();
         status.state = told.state;
-        status.problem.clone_from(&told.problem);
+        status.passed_count = told.passed.count;
+        status.problem = told.problem.as_ref().or(told.passed.told.as_ref()).cloned();
         status.put_bytes = told.put_bytes;
         status.as_of_ms = (told.as_of_ms > 0).then_some(told.as_of_ms);
         let begins_ms = now_ms() - status.keep_ms;

@@ -21,6 +21,15 @@ impl Vault {
         log.all(|copy| copy.state != CopyState::Stopped)
     }
 
+    /// Answers what waits for the log, where this gateway serves no more: it is in doubt.
+    pub fn give_up_engine(&self) {
+        for running in self.inner.copies.running.lock().values() {
+            if let Some(synchronous) = &running.synchronous {
+                synchronous.give_up();
+            }
+        }
+    }
+
     /// Makes the log of this seat, and waits until it holds all that is here; one that was taken
     /// over is there, and that is recorded. Nothing is served before; where it fails, the vault is
     /// closed.

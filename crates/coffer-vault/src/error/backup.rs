@@ -154,8 +154,8 @@ pub enum CopyError {
     LeaseEnded,
     /// A blob that is asked for is not here, and could not be fetched.
     #[error(
-        "what is asked for is not in this gateway's cache, and the engine's store did not give it: \
-         {problem}"
+        "what is asked for is not in this gateway's cache, and could not be fetched from the \
+         engine's store: {problem}"
     )]
     NotFetched {
         /// What the store said.

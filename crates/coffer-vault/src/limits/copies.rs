@@ -46,6 +46,9 @@ pub const COPY_NEW_BUCKETS_PASSES: usize = 16;
 /// See [`COPY_RETRY_FIRST`]: but no longer than this.
 pub const COPY_RETRY_MAX: Duration = Duration::from_secs(30);
 
+/// So many buckets that a copy goes on without are named.
+pub const COPY_PASSED_NAMED_MAX: usize = 10;
+
 /// See [`COPY_RETRY_FIRST`]: but no longer than this where acknowledgements wait for the copy.
 pub const COPY_SYNC_RETRY_MAX: Duration = Duration::from_secs(1);
 

@@ -8,21 +8,26 @@ use coffer_seal::BlobId;
 use coffer_store::TakenPages;
 
 use super::round::Round;
-use super::round::sources::{TakenBlobs, put_blobs};
+use super::round::sources::{NewBlobs, TakenBlobs, put_blobs};
 use crate::error::{Result, VaultError};
 use crate::open_buckets::{BucketTap, UsedBucket};
 use crate::system::BucketRow;
 
 impl Round {
-    /// Puts what is new of a bucket, if anything is. One that goes meanwhile is left out.
+    /// Puts what is new of a bucket, if anything is. One that goes meanwhile is left out, and so is
+    /// one that can't be opened.
     pub(super) async fn put_bucket(
         &mut self,
         writer: &mut CopyWriter,
         row: &BucketRow,
     ) -> Result<()> {
         let inner = self.inner()?;
+        if self.was_passed(&inner, writer, row) {
+            return Ok(());
+        }
         let is_renewed = self.renewed.contains(&row.id);
         if !is_renewed && self.met.contains(&row.id) && self.is_current(writer, row)? {
+            self.is_not_passed(row.id);
             return Ok(());
         }
         let opened = inner
@@ -33,13 +38,23 @@ impl Round {
             Ok(bucket) => bucket,
             Err(_) if inner.system.bucket_of_id(row.id).is_none() => return Ok(()),
             Err(VaultError::NoSuchBucket) => return Ok(()),
-            Err(error) => return Err(error.of_bucket(row.name.as_str(), row.id)),
+            Err(VaultError::ShuttingDown) => return Err(VaultError::ShuttingDown),
+            Err(error) => {
+                return self.pass_over(writer, row, error.of_bucket(row.name.as_str(), row.id));
+            }
         };
         let done = self.put_open(writer, row, &bucket).await;
         match done {
-            Err(_) if bucket.is_gone() => Ok(()),
-            done => done,
+            Ok(()) => self.is_not_passed(row.id),
+            Err(_) if bucket.is_gone() => {}
+            Err(VaultError::Damaged) => {
+                // What was put of it may not go together with what follows.
+                self.renewed.insert(row.id);
+                return self.pass_over(writer, row, VaultError::Damaged);
+            }
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// Whether the copy has all of a bucket that was met since the start.
@@ -141,7 +156,10 @@ impl Round {
         // What was missing may be there again, or its object deleted.
         let walks = walks || is_incomplete || self.missing.contains_key(&bucket.id);
         // One that is not there any more is of no object, or of one that was deleted.
-        self.put_blobs(writer, bucket, &taken.fresh().ids).await?;
+        // A record may name what is in no head.
+        let new = self.records().is_none().then_some(&self.new_blobs);
+        self.put_blobs(writer, bucket, &taken.fresh().ids, new)
+            .await?;
         if walks {
             if !is_incomplete {
                 alone = None;
@@ -178,7 +196,7 @@ impl Round {
             missing_count += if bucket.blobs.is_cache() {
                 self.put_again(writer, bucket, &missing).await?
             } else {
-                self.put_blobs(writer, bucket, &missing).await?
+                self.put_blobs(writer, bucket, &missing, None).await?
             };
         }
         if missing_count > 0 {
@@ -195,8 +213,9 @@ impl Round {
         writer: &CopyWriter,
         bucket: &UsedBucket,
         ids: &[BlobId],
+        new: Option<&NewBlobs>,
     ) -> Result<u64> {
-        put_blobs(writer.copy(), &self.progress, bucket, ids).await
+        put_blobs(writer.copy(), &self.progress, bucket, ids, new).await
     }
 }
 

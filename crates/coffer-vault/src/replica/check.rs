@@ -162,6 +162,10 @@ impl Vault {
 impl Check {
     async fn run(&mut self) -> Result<CopyCheckEvent> {
         self.keystore().await?;
+        let progress = self.progress.as_ref();
+        if let Some(lacking) = progress.and_then(|progress| progress.lacking()) {
+            self.damage(lacking).await?;
+        }
         for pieces in self.reader.head().files.clone().into_values() {
             for piece in pieces {
                 if let Err(error) = self.reader.piece(&piece).await {

@@ -86,6 +86,17 @@ impl<'a> Work<'a> {
         Ok(wanted)
     }
 
+    /// Names of buckets that the copy has nothing of, where all are asked for.
+    pub(super) fn not_there(&self, asked: &[String]) -> Vec<String> {
+        if !asked.is_empty() {
+            return Vec::new();
+        }
+        let has = &self.reader.head().buckets;
+        let lacks = self.names.iter();
+        let lacks = lacks.filter(|(id, _)| !has.contains_key(&id.to_string()));
+        lacks.map(|(_, name)| name.clone()).collect()
+    }
+
     fn name_of(&self, id: BucketId) -> String {
         let name = self.names.get(&id);
         name.cloned().unwrap_or_else(|| id.to_string())

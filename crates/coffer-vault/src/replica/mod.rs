@@ -104,6 +104,7 @@ impl Vault {
             made_ms: entry.made_ms,
             state: CopyState::Stopped,
             problem: Some("it has not begun".to_owned()),
+            passed_count: 0,
             as_of_ms: None,
             lag_seconds: 0.0,
             lag_bytes,

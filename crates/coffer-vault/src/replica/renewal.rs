@@ -49,7 +49,12 @@ impl Round {
                     self.put_again(writer, &bucket, &of.blobs).await.map(drop)
                 }
                 Err(VaultError::NoSuchBucket) => Ok(()),
-                Err(error) => Err(error),
+                Err(VaultError::ShuttingDown) => Err(VaultError::ShuttingDown),
+                // The round tells of it, and goes on without it.
+                Err(_) => {
+                    of.blobs.iter().for_each(|blob| findings.blob(id, *blob));
+                    Ok(())
+                }
             };
             if let Err(error) = put {
                 of.blobs.iter().for_each(|blob| findings.blob(id, *blob));

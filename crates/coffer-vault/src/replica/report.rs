@@ -34,6 +34,11 @@ pub enum RestoreEvent {
         /// Its id.
         bucket: String,
     },
+    /// The copy has nothing of a bucket: it could not be opened where the copy was made.
+    NotThere {
+        /// Its name.
+        bucket: String,
+    },
     /// A bucket was deleted or erased after that moment, and with it what the copy had of it.
     Removed {
         /// Its name, or its id.

@@ -28,6 +28,8 @@ pub(in crate::replica) mod sources;
 
 pub(crate) mod records;
 
+mod passed;
+
 pub(crate) mod forming;
 
 pub(crate) mod recorder;
@@ -37,7 +39,9 @@ pub(crate) mod covers;
 pub(super) use self::recorder::records_cursor;
 
 use self::covers::Recorded;
+use self::passed::PassedOver;
 use self::recorder::Recording;
+use self::sources::NewBlobs;
 
 /// What of small files was put since the start.
 #[derive(Default)]
@@ -73,6 +77,10 @@ pub(super) struct Round {
     pub(super) files: FilesPut,
     /// How many blobs that its catalog names had no file, of buckets where any had none.
     pub(super) missing: HashMap<BucketId, u64>,
+    /// Blobs that no head names yet, of a copy without records.
+    pub(super) new_blobs: NewBlobs,
+    /// Buckets that it goes on without.
+    passed: PassedOver,
     /// Blobs that wait until no head of the window names them; none: not read from the copy yet.
     pub(super) gone: Option<Vec<GoneList>>,
     /// Whether a head is to be written though nothing is new: what is noted as gone before a head
@@ -117,6 +125,8 @@ impl Round {
             met: HashSet::new(),
             files: FilesPut::default(),
             missing: HashMap::new(),
+            new_blobs: NewBlobs::default(),
+            passed: PassedOver::default(),
             gone: None,
             wants_head: false,
             findings,
@@ -244,6 +254,7 @@ impl Round {
         next.buckets.retain(|id, _| is_there.contains(id));
         self.missing
             .retain(|id, _| is_there.contains(&id.to_string()));
+        self.tell_passed(&inner, &rows);
         let read = self.read_files(&next).await?;
         drop(changing);
         if let Err(error) = self.put_files(writer, read, &mut next).await {
@@ -260,6 +271,8 @@ impl Round {
             self.has_lost_buckets = kept.count() < before;
             (next.as_of_ms, next.after_ms) = (began_ms, self.complete_ms());
             next.keep_ms = self.entry.keep_ms;
+            // It may be there though its answer is lost.
+            self.new_blobs.forget();
             if let Err(error) = writer.commit(next).await {
                 self.forget_files();
                 return Err(error.into());
@@ -300,6 +313,7 @@ impl Round {
         let lost = lost.chain(self.unfinished.drain().map(|(id, _)| id));
         self.renewed.extend(lost);
         self.met.clear();
+        self.new_blobs.forget();
         self.forget_files();
         self.gone = None;
     }

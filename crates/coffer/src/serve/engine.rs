@@ -260,13 +260,45 @@ impl EngineGateway {
         };
         let patience = match ended {
             Ended::Stopped => self.config.limits.shutdown_timeout(),
-            _ => GATEWAY_PATIENCE,
+            _ => {
+                vault.give_up_engine();
+                GATEWAY_PATIENCE
+            }
         };
         tokio::select! {
             () = server.stop(patience) => {}
             name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
         }
         vault.close().await;
+        match ended {
+            Ended::Again if !right.holds() => self.wait_for_store(&vault, signals).await,
+            ended => Ok(ended),
+        }
+    }
+
+    /// Where the store is away, nothing can be followed: until it is there again, clients are told
+    /// to ask again, and who looks how this gateway is finds it alive and not ready. The vault is
+    /// closed, and answers nothing.
+    async fn wait_for_store(&self, vault: &Vault, signals: &mut Signals) -> Result<Ended, Error> {
+        self.keeper.wants(false);
+        let looked = tokio::time::timeout(GATEWAY_RETRY, has_log(&self.how.from)).await;
+        if matches!(looked, Ok(Ok(_))) {
+            return Ok(Ended::Again);
+        }
+        tracing::warn!("the engine's store is away: this gateway waits for it");
+        let listeners = Listeners::take(&self.config)?;
+        let server = Server::start(&self.config, vault, listeners, Gateway::None)?;
+        server.status.waits();
+        let is_back = async {
+            while has_log(&self.how.from).await.is_err() {
+                tokio::time::sleep(GATEWAY_RETRY).await;
+            }
+        };
+        let ended = tokio::select! {
+            () = is_back => Ended::Again,
+            _ = signals.next() => Ended::Stopped,
+        };
+        server.stop(GATEWAY_PATIENCE).await;
         Ok(ended)
     }
 

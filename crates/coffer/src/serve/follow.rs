@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use coffer_admin::Status;
 use coffer_keys::ExportIdentity;
 use coffer_replica::Place;
 use coffer_vault::{
@@ -158,7 +159,8 @@ pub async fn serve_standby(
     let server = Server::start(config, &first.vault, listeners, gateway)?;
     server.turn_to(&first);
     server.say_ready();
-    let taking = engine.map(|keeper| take_over_in_turn(keeper, follower.link.clone()));
+    let taking = |keeper| take_over_in_turn(keeper, follower.link.clone(), server.status.clone());
+    let taking = engine.map(taking);
     let taking = taking.map(tokio::spawn);
     let (ended, current, former) =
         serve_turns(&server, &mut follower, first, (signals, reloads)).await;
@@ -251,15 +253,37 @@ fn follower_gateway(
     Ok(Gateway::Follower(Box::new(forwarder), Arc::new(asker)))
 }
 
-/// Wants the lease, now that there is a state to go on from, and takes the log over when it has it.
-async fn take_over_in_turn(keeper: Arc<LeaseKeeper>, link: StandbyLink) {
+/// Wants the lease, now that there is a state to go on from, and takes the log over when it has it;
+/// until then it is told who serves.
+async fn take_over_in_turn(keeper: Arc<LeaseKeeper>, link: StandbyLink, status: Status) {
     keeper.wants(true);
     let mut turns = keeper.turns();
-    while turns.wait_for(|turn| *turn == Turn::Mine).await.is_ok() {
-        match link.take_over(keeper.right()).await {
-            Ok(()) => return,
-            Err(error) => tracing::warn!(%error, "the engine's log could not be taken over yet"),
+    let taken = async {
+        while turns.wait_for(|turn| *turn == Turn::Mine).await.is_ok() {
+            match link.take_over(keeper.right()).await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "the engine's log could not be taken over yet");
+                }
+            }
+            tokio::time::sleep(GATEWAY_RETRY).await;
         }
-        tokio::time::sleep(GATEWAY_RETRY).await;
+    };
+    tokio::select! {
+        () = taken => {}
+        () = tell_who_serves(keeper.turns(), status) => {}
+    }
+}
+
+async fn tell_who_serves(mut turns: watch::Receiver<Turn>, status: Status) {
+    loop {
+        let address = match &*turns.borrow_and_update() {
+            Turn::Other { address } => Some(address.clone()),
+            Turn::Mine | Turn::Unknown => None,
+        };
+        status.follows_gateway(address);
+        if turns.changed().await.is_err() {
+            return;
+        }
     }
 }

@@ -71,7 +71,7 @@ pub struct Replica {
     pub made_at: String,
     /// `following`; `failing`, and tried again; or `stopped`, until the server starts again.
     pub state: String,
-    /// Why it fails or was stopped.
+    /// Why it fails or was stopped, or which buckets it goes on without.
     pub problem: Option<String>,
     /// All that was acknowledged before is in it: RFC 3339; none as long as it was never complete.
     #[schema(format = DateTime)]

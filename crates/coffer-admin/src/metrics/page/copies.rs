@@ -40,6 +40,12 @@ impl Page {
         for copy in copies {
             self.sample(name, &[("replica", &copy.name)], copy.gaps.len());
         }
+        let name = "coffer_replica_buckets_left_out";
+        let help = "Buckets that can't be opened, so that a sealed copy goes on without them.";
+        self.family(name, "gauge", help);
+        for copy in copies {
+            self.sample(name, &[("replica", &copy.name)], copy.passed_count);
+        }
         if copies.iter().any(|copy| copy.sync.is_some()) {
             self.synchronous_copies(copies);
         }

@@ -114,7 +114,10 @@ impl Failed {
                 problem: problem.clone(),
             },
             Self::Altered(what) => damaged(what),
-            Self::Full => StoreError::Full,
+            // What is asked for is stored, so it is no word to who stores.
+            Self::Full => StoreError::NotFetched {
+                problem: "the disk of the cache is full".to_owned(),
+            },
             Self::Disk(problem) => StoreError::io(
                 "write a blob to the cache",
                 std::io::Error::other(problem.clone()),

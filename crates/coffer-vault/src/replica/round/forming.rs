@@ -9,6 +9,7 @@ use coffer_replica::{NewRecord, RecordWriter, RecordedFiles, RecordedPages};
 use coffer_seal::BucketId;
 use coffer_store::PageTap;
 
+use super::passed::has_all_met;
 use super::records::{FilesKnown, InHead, Records};
 use super::sources::{TakenBlobs, file_bytes, put_blobs, read_range};
 use crate::blocking::blocking;
@@ -87,7 +88,13 @@ impl Forming<'_> {
         let mut formed = Formed::default();
         let mut room = RECORD_PAGES_MAX;
         for row in self.inner.system.buckets() {
-            let Some(known) = self.records.commits_of(row.id) else {
+            let known = self.records.commits_of(row.id);
+            // What can't be opened since the start has nothing that anything waits for.
+            if self.records.is_passed(row.id) && has_all_met(self.inner, row.id, known.unwrap_or(0))
+            {
+                continue;
+            }
+            let Some(known) = known else {
                 return Ok(None);
             };
             // One that readers see already may not be counted yet: its pages are asked for then.
@@ -176,7 +183,7 @@ impl Forming<'_> {
             return Ok(false);
         }
         let ids = &taken.fresh().ids;
-        match put_blobs(self.writer.copy(), self.progress, bucket, ids).await {
+        match put_blobs(self.writer.copy(), self.progress, bucket, ids, None).await {
             Err(VaultError::NoSuchBucket) => return Ok(false),
             put => put?,
         };

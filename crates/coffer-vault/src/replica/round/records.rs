@@ -5,7 +5,7 @@
 //! keeps both right is that all that is noted here only rises: how many commits of each catalog,
 //! and how much of each file, the log has. A record begins there, or before.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,6 +46,8 @@ struct State {
     /// None: no head of this start has all yet.
     in_head: Option<InHead>,
     commits: HashMap<BucketId, u64>,
+    /// Buckets that can't be opened, and that rounds go on without.
+    passed: HashSet<BucketId>,
     /// How long files are, by their names in heads.
     files: BTreeMap<String, u64>,
     files_number: u64,
@@ -95,6 +97,21 @@ impl Records {
     /// How many commits of a catalog the log has; none, where it has nothing of it.
     pub(crate) fn commits_of(&self, id: BucketId) -> Option<u64> {
         self.state.lock().commits.get(&id).copied()
+    }
+
+    /// Rounds go on without this bucket.
+    pub(super) fn pass(&self, id: BucketId) {
+        self.state.lock().passed.insert(id);
+    }
+
+    /// They have it again.
+    pub(super) fn pass_no_more(&self, id: BucketId) {
+        self.state.lock().passed.remove(&id);
+    }
+
+    /// Whether they go on without it.
+    pub(super) fn is_passed(&self, id: BucketId) -> bool {
+        self.state.lock().passed.contains(&id)
     }
 
     /// How far catalogs have come in the log.

@@ -131,10 +131,9 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
         ReplicaCommand::Status { name } => {
             let all = all(server).await?;
             let found = all.into_iter().find(|replica| replica.name == *name);
-            let replica = found.ok_or_else(|| ClientError::Refused {
-                code: "no_such_replica".to_owned(),
-                message: format!("there is no copy {name:?}: `coffer replica list` shows them"),
-            })?;
+            let Some(replica) = found else {
+                return Err(no_such_copy(server, name).await);
+            };
             show(json, &replica, one)
         }
         ReplicaCommand::Verify { name } => return verify(server, name, json).await,
@@ -152,6 +151,21 @@ fn keep(text: &str) -> Result<Duration, String> {
     span(text).ok_or_else(|| "write a number with s, m, h, d or w behind it: 30d".to_owned())
 }
 
+/// Where another gateway has the engine's log, it is named.
+async fn no_such_copy(server: &AdminClient, name: &str) -> Error {
+    let health = server.text("/health/ready").await.unwrap_or_default();
+    let serves = |line: &&str| line.starts_with("the gateway at ");
+    let advice = match health.lines().find(serves) {
+        Some(serves) => format!("{serves}, and is to be asked"),
+        None => "`coffer replica list` shows them".to_owned(),
+    };
+    ClientError::Refused {
+        code: "no_such_replica".to_owned(),
+        message: format!("there is no copy {name:?}: {advice}"),
+    }
+    .into()
+}
+
 async fn all(server: &AdminClient) -> Result<Vec<Replica>, Error> {
     Ok(server.get("/v1/replicas").await?)
 }
@@ -163,7 +177,10 @@ fn lag(replica: &Replica) -> String {
 /// How much there is to put is not known before all was put once.
 fn behind(replica: &Replica) -> String {
     match replica.as_of {
-        Some(_) => size(replica.lag_bytes),
+        Some(_) => format!(
+            "{} of catalogs, as far as is known",
+            size(replica.lag_bytes)
+        ),
         None => "everything: it was never complete".to_owned(),
     }
 }

@@ -90,7 +90,7 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         is_partial |= match &event {
             RestoreEvent::Done { missing_count, .. } => *missing_count > 0,
             RestoreEvent::Damaged { unchecked, .. } => unchecked.is_some(),
-            RestoreEvent::Rotated { .. } => true,
+            RestoreEvent::Rotated { .. } | RestoreEvent::NotThere { .. } => true,
             _ => false,
         };
         let line = if args.json {
@@ -157,6 +157,7 @@ fn as_json(event: &RestoreEvent) -> String {
         }),
         RestoreEvent::HeadLeft(head) => json!({ "event": "headleft", "head": head.to_string() }),
         RestoreEvent::Later => json!({ "event": "later" }),
+        RestoreEvent::NotThere { bucket } => json!({ "event": "notthere", "bucket": bucket }),
         RestoreEvent::Removed { bucket } => json!({ "event": "removed", "bucket": bucket }),
         RestoreEvent::Rotated { bucket, key_count } => json!({
             "event": "rotated", "bucket": bucket, "key_count": key_count,
@@ -213,6 +214,10 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
         RestoreEvent::Later => Some(
             "the moment that you asked for is yet to come: the newest state is restored".to_owned(),
         ),
+        RestoreEvent::NotThere { bucket } => Some(format!(
+            "bucket {bucket} is missing: it could not be opened where the copy was made, and the \
+             copy has nothing of it"
+        )),
         RestoreEvent::Removed { bucket } => Some(format!(
             "bucket {bucket} is left out: it was deleted or erased after that moment, and removed \
              from the copy"

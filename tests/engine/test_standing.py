@@ -1,0 +1,77 @@
+"""What gateways say of how they stand: that the store is away, and which of them serves."""
+
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+
+from harness import raw
+from harness.engines import Gateway, answered, client, url_at
+from harness.server import coffer
+
+BUCKET = "notes"
+
+
+@pytest.fixture
+def first(tmp_path, store):
+    with Gateway(tmp_path / "one", url_at(store)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def second(tmp_path, store, first):
+    with Gateway(tmp_path / "two", url_at(store)) as gateway:
+        yield gateway
+
+
+def refusal(call):
+    with pytest.raises(ClientError) as caught:
+        call()
+    told = caught.value.response
+    return told["ResponseMetadata"]["HTTPStatusCode"], told["ResponseMetadata"]["HTTPHeaders"]
+
+
+def not_ready(gateway):
+    status, told = raw.get_admin(gateway, "/health/ready")
+    assert status == 503
+    assert "the store of the engine is away" in told
+
+
+def test_a_gateway_says_that_it_waits_for_the_store(store, first):
+    s3 = client(first, first.credentials(), read_timeout=60)
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="before", Body=b"before")
+    store.kill()
+    # What waits when the lease ends is answered: it is in doubt.
+    status, headers = refusal(lambda: s3.put_object(Bucket=BUCKET, Key="doubtful", Body=b"1"))
+    assert (status, headers["retry-after"]) == (503, "1")
+    answered(lambda: not_ready(first), 30)
+    for _ in range(5):
+        assert raw.get_admin(first, "/health/live") == (200, "live\n")
+        assert raw.get_admin(first, "/metrics")[0] == 200
+        not_ready(first)
+        for asked in (
+            lambda: s3.get_object(Bucket=BUCKET, Key="before"),
+            lambda: s3.list_buckets(),
+            lambda: s3.put_object(Bucket=BUCKET, Key="refused", Body=b"1"),
+        ):
+            status, headers = refusal(asked)
+            assert (status, headers["retry-after"]) == (503, "1")
+        time.sleep(1)
+    store.start()
+    _, got = answered(lambda: s3.get_object(Bucket=BUCKET, Key="before"), 40)
+    assert got["Body"].read() == b"before"
+    answered(lambda: s3.put_object(Bucket=BUCKET, Key="after", Body=b"after"), 40)
+    assert raw.get_admin(first, "/health/ready")[0] == 200
+
+
+def test_one_that_follows_names_the_one_that_serves(first, second):
+    serves = f"the gateway at 127.0.0.1:{first.gateway_port} serves"
+    answered(lambda: told_by(second, serves), 30)
+    done = coffer("replica", "status", "engine", "--data", second.data, text=True)
+    assert done.returncode != 0 and serves in done.stderr, done
+    assert coffer("replica", "status", "engine", "--data", first.data).returncode == 0
+
+
+def told_by(gateway, what):
+    assert what in raw.get_admin(gateway, "/health/ready")[1]

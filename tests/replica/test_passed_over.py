@@ -1,0 +1,103 @@
+"""A bucket that can't be opened keeps nothing else from being copied, and it is told."""
+
+import os
+
+from harness import raw
+from harness.administration import ask, run
+from harness.clients import s3_client
+from harness.sealed_copies import (
+    BUCKET,
+    caught_up,
+    check,
+    keys_of,
+    put,
+    replica,
+    restore,
+    restored,
+    served,
+    status,
+    url_of,
+    verify,
+)
+
+
+def ids(server):
+    return {bucket["name"]: bucket["id"] for bucket in ask(server, "bucket", "list")}
+
+
+def broken(server, bucket):
+    """Has a catalog that does not open; how it was."""
+    path = server.data / "buckets" / bucket / "catalog.db"
+    server.stop()
+    good = path.read_bytes()
+    path.write_bytes(os.urandom(4096) + good[4096:])
+    server.start()
+    return path, good
+
+
+def test_what_can_be_opened_is_copied_and_what_the_copy_had_stays(server, tmp_path):
+    s3_client(server).create_bucket(Bucket="other")
+    put(server, ["small-1"])
+    put(server, ["small-1"], bucket="other")
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    caught_up(server)
+    other = ids(server)["other"]
+    path, good = broken(server, other)
+    put(server, ["small-2"])
+    told = caught_up(server)
+    assert told["state"] == "following" and other in told["problem"], told
+    assert (
+        'coffer_replica_buckets_left_out{replica="far"} 1' in raw.get_admin(server, "/metrics")[1]
+    )
+    events = verify(server, expect=1)
+    assert any(other in event.get("what", "") for event in events), events
+    done = restore(url_of(tmp_path / "copy"), keys_of(server, tmp_path / "restored"))
+    assert done["bucket_count"] == 2, done
+    with served(tmp_path / "second", tmp_path / "restored") as second:
+        check(second, ["small-1", "small-2"])
+        check(second, ["small-1"], bucket="other")
+    # It is put back, and copied again.
+    server.stop()
+    path.write_bytes(good)
+    server.start()
+    put(server, ["small-3"], bucket="other")
+    told = caught_up(server)
+    assert told["state"] == "following" and told["problem"] is None, told
+
+
+def test_writes_of_other_buckets_are_acknowledged(server, tmp_path):
+    s3_client(server).create_bucket(Bucket="other")
+    put(server, ["small-1"], bucket="other")
+    other = ids(server)["other"]
+    broken(server, other)
+    replica(server, "add", "safe", url_of(tmp_path / "copy"), "--sync", "--sync-wait", "2s")
+    caught_up(server, "safe")
+    put(server, ["small-1", "small-2"])
+    assert status(server, "safe")["sync"]["in_doubt_count"] == 0
+    keys = keys_of(server, tmp_path / "restored")
+    server.kill()
+    events = restored(url_of(tmp_path / "copy"), keys, expect=3)
+    assert {"event": "notthere", "bucket": "other"} in events
+    with served(tmp_path / "second", keys) as second:
+        check(second, ["small-1", "small-2"])
+    # Nothing is locked in it: it is erased as any other.
+    server.start()
+    run(server, "bucket", "erase", "other", "--yes")
+    put(server, ["small-3"])
+    told = caught_up(server, "safe")
+    assert told["state"] == "following" and told["problem"] is None, told
+
+
+def test_a_server_of_which_one_bucket_was_restored_has_copies(server, tmp_path):
+    s3_client(server).create_bucket(Bucket="other")
+    put(server, ["small-1"])
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    caught_up(server)
+    keys = keys_of(server, tmp_path / "restored")
+    server.stop()
+    restore(url_of(tmp_path / "copy"), keys, "--bucket", BUCKET)
+    with served(tmp_path / "second", keys) as second:
+        run(second, "replica", "add", "new", url_of(tmp_path / "next"))
+        put(second, ["small-2"])
+        caught_up(second, "new")
+        check(second, ["small-1", "small-2"])
