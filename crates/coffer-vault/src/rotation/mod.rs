@@ -321,4 +321,4 @@ pub(crate) fn settled(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -12,14 +12,13 @@ use futures::TryStreamExt;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::NewCopy;
 use crate::access::{BucketName, Subject};
 use crate::digest::DigestPlan;
 use crate::limits::REWRAP_COMMIT;
 use crate::objects::*;
 use crate::vault::VaultOptions;
 
-const LOCAL: Actor = Actor::Local { uid: 0 };
+pub(crate) const LOCAL: Actor = Actor::Local { uid: 0 };
 const COUNT: usize = 600;
 
 async fn open(data: &Path) -> (Vault, Arc<Subject>) {
@@ -30,7 +29,7 @@ async fn open(data: &Path) -> (Vault, Arc<Subject>) {
     (vault, subject)
 }
 
-fn bucket() -> BucketName {
+pub(crate) fn bucket() -> BucketName {
     BucketName::new("bucket").unwrap()
 }
 
@@ -75,7 +74,7 @@ async fn get(vault: &Vault, subject: &Subject, number: usize) -> Bytes {
     pieces.concat().into()
 }
 
-async fn scene(data: &Path) -> (Vault, Arc<Subject>) {
+pub(crate) async fn scene(data: &Path) -> (Vault, Arc<Subject>) {
     let (vault, subject) = open(data).await;
     vault
         .create_bucket(&subject, &bucket(), None)
@@ -87,7 +86,7 @@ async fn scene(data: &Path) -> (Vault, Arc<Subject>) {
     (vault, subject)
 }
 
-async fn ended(vault: &Vault) -> Rotation {
+pub(crate) async fn ended(vault: &Vault) -> Rotation {
     for _ in 0..2_000 {
         let rotation = vault.rotations(&LOCAL).await.unwrap().pop().unwrap();
         if rotation.ended_ms.is_some() {
@@ -111,7 +110,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn generations(vault: &Vault) -> (u32, u32, Option<u32>) {
+pub(crate) fn generations(vault: &Vault) -> (u32, u32, Option<u32>) {
     let entry = vault.inner.keystore.buckets()[0];
     let level = vault.inner.keystore.level(entry.level_id).unwrap();
     (level.generation, entry.generation, entry.older_generation)
@@ -243,59 +242,6 @@ async fn a_rotation_stops_before_an_erase_of_its_bucket_is_acknowledged() {
     assert!(after.is_empty(), "{after:?}");
     let plans: Vec<Plan> = vault.inner.system.documents(Kind::Rotation).unwrap();
     assert!(plans.is_empty());
-    vault.inner.probe.lock().take();
-    vault.close().await;
-}
-
-/// A copy has one keystore, the newest: were that to come before the catalogs, and nothing after
-/// it, they would not open.
-#[tokio::test(flavor = "multi_thread")]
-async fn older_keys_go_when_copies_with_the_keystore_have_the_catalog_without_them() {
-    let root = tempfile::tempdir().unwrap();
-    let (copy, away) = (root.path().join("copy"), root.path().join("away"));
-    let (vault, _) = scene(&root.path().join("data")).await;
-    let new = NewCopy {
-        name: "far".to_owned(),
-        url: format!("file://{}", copy.display()),
-        keep_ms: None,
-        sync: None,
-    };
-    let added = vault.add_copy_with_keystore(&LOCAL, &new, &[]).await;
-    added.unwrap();
-    let id = vault.inner.keystore.buckets()[0].id;
-    let behind: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
-    let (noted, inner) = (behind.clone(), vault.inner.clone());
-    *vault.inner.probe.lock() = Some(Box::new(move |step| {
-        if step == "older destroyed" {
-            let commits = inner.open_buckets.last_commit(id).unwrap();
-            let names = inner.copies.without_catalogs(&[(id, commits)]);
-            noted.lock().push(names.unwrap());
-        }
-    }));
-    vault.rotate_level(&LOCAL, "default").await.unwrap();
-    let rotation = ended(&vault).await;
-    assert_eq!((rotation.failure, rotation.waits_for), (None, Vec::new()));
-    assert_eq!(generations(&vault), (2, 2, None));
-    let none = vec![Vec::<String>::new()];
-    assert_eq!(*behind.lock(), none, "its head had the catalog by then");
-    let generation = vault.inner.keystore.generation();
-    let taken = vault.inner.copies.without_keystore(generation);
-    assert_eq!(taken.unwrap(), none[0], "and it has the keystore by now");
-
-    // A copy that is away is waited for, with both generations at hand.
-    fs::rename(&copy, &away).unwrap();
-    vault.rotate_bucket(&LOCAL, &bucket()).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let rotations = vault.rotations(&LOCAL).await.unwrap();
-    let rotation = rotations.last().unwrap();
-    assert_eq!(rotation.ended_ms, None);
-    assert_eq!(rotation.waits_for, ["far"]);
-    assert_eq!(generations(&vault), (2, 3, Some(2)));
-    let _ = fs::remove_dir_all(&copy);
-    fs::rename(&away, &copy).unwrap();
-    assert_eq!(ended(&vault).await.failure, None);
-    assert_eq!(generations(&vault), (2, 3, None));
-    assert_eq!(*behind.lock(), [none.clone(), none].concat());
     vault.inner.probe.lock().take();
     vault.close().await;
 }

@@ -6,6 +6,8 @@ mod key_releases;
 
 mod late_rollback;
 
+mod rotation_order;
+
 mod simulation;
 
 mod taken_back;

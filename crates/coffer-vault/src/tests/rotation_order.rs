@@ -1,0 +1,63 @@
+//! In which order a rotation and the copies of keystore and catalogs go on.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::NewCopy;
+use crate::rotation::tests::{LOCAL, bucket, ended, generations, scene};
+
+/// A copy has one keystore, the newest: were that to come before the catalogs, and nothing after
+/// it, they would not open.
+#[tokio::test(flavor = "multi_thread")]
+async fn older_keys_go_when_copies_with_the_keystore_have_the_catalog_without_them() {
+    let root = tempfile::tempdir().unwrap();
+    let (copy, away) = (root.path().join("copy"), root.path().join("away"));
+    let (vault, _) = scene(&root.path().join("data")).await;
+    let new = NewCopy {
+        name: "far".to_owned(),
+        url: format!("file://{}", copy.display()),
+        keep_ms: None,
+        sync: None,
+    };
+    let added = vault.add_copy_with_keystore(&LOCAL, &new, &[]).await;
+    added.unwrap();
+    let id = vault.inner.keystore.buckets()[0].id;
+    let behind: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    let (noted, inner) = (behind.clone(), vault.inner.clone());
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        if step == "older destroyed" {
+            let commits = inner.open_buckets.last_commit(id).unwrap();
+            let names = inner.copies.without_catalogs(&[(id, commits)]);
+            noted.lock().push(names.unwrap());
+        }
+    }));
+    vault.rotate_level(&LOCAL, "default").await.unwrap();
+    let rotation = ended(&vault).await;
+    assert_eq!((rotation.failure, rotation.waits_for), (None, Vec::new()));
+    assert_eq!(generations(&vault), (2, 2, None));
+    let none = vec![Vec::<String>::new()];
+    assert_eq!(*behind.lock(), none, "its head had the catalog by then");
+    let generation = vault.inner.keystore.generation();
+    let taken = vault.inner.copies.without_keystore(generation);
+    assert_eq!(taken.unwrap(), none[0], "and it has the keystore by now");
+
+    // A copy that is away is waited for, with both generations at hand.
+    fs::rename(&copy, &away).unwrap();
+    vault.rotate_bucket(&LOCAL, &bucket()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let rotations = vault.rotations(&LOCAL).await.unwrap();
+    let rotation = rotations.last().unwrap();
+    assert_eq!(rotation.ended_ms, None);
+    assert_eq!(rotation.waits_for, ["far"]);
+    assert_eq!(generations(&vault), (2, 3, Some(2)));
+    let _ = fs::remove_dir_all(&copy);
+    fs::rename(&away, &copy).unwrap();
+    assert_eq!(ended(&vault).await.failure, None);
+    assert_eq!(generations(&vault), (2, 3, None));
+    assert_eq!(*behind.lock(), [none.clone(), none].concat());
+    vault.inner.probe.lock().take();
+    vault.close().await;
+}
