@@ -1,5 +1,7 @@
 """rclone: copy, sync, check, and streams."""
 
+import time
+
 import pytest
 
 from harness.content import MIB
@@ -101,6 +103,8 @@ def test_versions_are_listed_and_brought_back(rclone, s3, tmp_path):
     s3.create_bucket(Bucket="rclone-versions")
     rclone("backend", "versioning", "coffer:rclone-versions", "Enabled")
     for text in ("old", "new"):
+        # Versions are named by their second, which is all that S3's lists tell.
+        time.sleep(1.1)
         (source / "file.txt").write_text(text)
         rclone("copy", "--ignore-times", source, "coffer:rclone-versions")
     rclone("deletefile", "coffer:rclone-versions/file.txt")

@@ -148,7 +148,7 @@ def test_a_form_that_lacks_a_field_of_its_signature(server, s3, bucket, version)
         answer = send(server, form, changed={name: None})
         assert code(answer) == (400, "InvalidArgument"), name
         assert argument(answer) == name
-        assert f"Bucket POST must contain a field named '{name}'." in answer.text
+        assert f"Bucket POST must contain a field named &apos;{name}&apos;." in answer.text
     assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
 
 

@@ -140,11 +140,11 @@ class Elsewhere(http.server.BaseHTTPRequestHandler):
             return self.attributes()
         if "list-type" in query:
             return self.answer(200, listing(body))
-        status = 200
         if span := self.headers.get("range"):
             first, last = map(int, span.removeprefix("bytes=").split("-"))
-            body, status = body[first : last + 1], 206
-        return self.answer(status, body, self.server.told)
+            told = {"content-range": f"bytes {first}-{last}/{len(body)}"}
+            return self.answer(206, body[first : last + 1], told | (self.server.told or {}))
+        return self.answer(200, body, self.server.told)
 
     def attributes(self):
         """A page of one part after the other."""

@@ -160,8 +160,10 @@ impl Mover {
             Err(error) => return (arriving, Some(error)),
         };
         if answer.header(TRANSFER_HEADER) == Some(SEALED) {
-            *was_sealed = true;
-            return self.receive(wanted, answer, arriving).await;
+            let before = arriving.at;
+            let received = self.receive(wanted, answer, arriving).await;
+            *was_sealed |= received.0.at > before;
+            return received;
         }
         let failure = take_all(answer, &mut arriving).await.err();
         (arriving, failure)

@@ -100,16 +100,16 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     let mut bucket_count = 0;
     for (id, state) in &wanted {
         if !keystore.holds_bucket(*id) {
-            let bucket = id.to_string();
-            told(RestoreEvent::NoKey { bucket });
+            told(RestoreEvent::NoKey {
+                bucket: id.to_string(),
+            });
         } else if work.bucket(*id, state, &mut told).await? {
             bucket_count += 1;
         }
     }
     remove_others(&data, &wanted)?;
     FetchedKeystore::keep(&data);
-    let generation = keystore.generation();
-    mark.complete(&data, generation)?;
+    mark.complete(&data, keystore.generation())?;
     told(RestoreEvent::Done {
         head: reader.known().clone(),
         as_of_ms: head.as_of_ms,

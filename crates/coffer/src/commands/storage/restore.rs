@@ -214,10 +214,7 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
         RestoreEvent::Later => Some(
             "the moment that you asked for is yet to come: the newest state is restored".to_owned(),
         ),
-        RestoreEvent::NotThere { bucket } => Some(format!(
-            "bucket {bucket} is missing: it could not be opened where the copy was made, and the \
-             copy has nothing of it"
-        )),
+        RestoreEvent::NotThere { bucket } => Some(not_there(bucket)),
         RestoreEvent::Removed { bucket } => Some(format!(
             "bucket {bucket} is left out: it was deleted or erased after that moment, and removed \
              from the copy"
@@ -254,6 +251,13 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
             ))
         }
     }
+}
+
+fn not_there(bucket: &str) -> String {
+    format!(
+        "bucket {bucket} is missing: it could not be opened where the copy was made, and the copy \
+         has nothing of it"
+    )
 }
 
 fn rotated(bucket: &str, key_count: u64) -> String {
