@@ -168,11 +168,13 @@ mod tests {
     fn own_work_is_seen() {
         let before = cpu_seconds(std::process::id()).unwrap();
         let start = std::time::Instant::now();
-        while start.elapsed().as_millis() < 200 {
-            std::hint::black_box(start.elapsed());
+        // The cores are shared with other tests, which may take them for a while.
+        while start.elapsed().as_secs() < 30 {
+            if cpu_seconds(std::process::id()).unwrap() - before >= 0.05 {
+                return;
+            }
         }
-        // Two cores are shared with other tests: half of the time would be generous already.
-        assert!(cpu_seconds(std::process::id()).unwrap() - before >= 0.05);
+        panic!("half a minute of work took no time");
     }
 
     #[test]
