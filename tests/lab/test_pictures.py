@@ -86,7 +86,7 @@ def test_it_looks_as_it_did(browser, page, part, screen, scheme):
         (".fill { display: none; }", "advice"),
         (".bars .v { padding: .3rem 0; }", "sendfile"),
         (".lines polyline { stroke: none; } .dot { background: none; }", "server"),
-        (".user { --hue: #bf4a12; }", "server"),
+        (".user { --hue: #bf4a12; }", "sendfile"),
         (".names { display: none; }", "raw-aes-128-ctr"),
     ],
 )
