@@ -177,7 +177,7 @@ impl Gateway {
         let near = self.newest(&follower.copy).await?;
         follower.fetch(&near, &self.world).await?;
         right.check()?;
-        let writer = CopyWriter::resume(near.copy().clone(), Some(near.known())).await?;
+        let writer = CopyWriter::resume_engine(near.copy().clone(), Some(near.known())).await?;
         let last = CopyReader::of(&writer)?;
         *self.known.lock() = Some(last.known().clone());
         follower.fetch(&last, &self.world).await?;
