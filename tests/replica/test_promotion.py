@@ -161,7 +161,7 @@ def test_where_the_copy_is_lost_with_the_original_it_goes_on_from_what_it_has(
     server, followed, tmp_path
 ):
     within(has(followed, NAMES, BUCKET))
-    assert "leave out --without-copy" in promote(followed, "--without-copy", expect=1)
+    assert "leave out --without-copy" in promote(followed, "--without-copy", expect=2)
     server.kill()
     shutil.rmtree(tmp_path / "copy")
     promote(followed, expect=1)

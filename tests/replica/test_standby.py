@@ -180,7 +180,7 @@ def test_what_can_not_be_followed_says_why(server, tmp_path):
         standby.start()
     used = Server(tmp_path / "first", arguments=["--follow", url_of(other)])
     server.kill()
-    with pytest.raises(StartError, match="a folder of its own"):
+    with pytest.raises(StartError, match="start it without --follow"):
         used.start()
 
 
