@@ -313,7 +313,6 @@ impl Round {
         let lost = lost.chain(self.unfinished.drain().map(|(id, _)| id));
         self.renewed.extend(lost);
         self.met.clear();
-        self.new_blobs.forget();
         self.forget_files();
         self.gone = None;
     }
