@@ -8,7 +8,7 @@ use coffer_seal::BlobId;
 use coffer_store::TakenPages;
 
 use super::round::Round;
-use super::round::sources::{NewBlobs, TakenBlobs, put_blobs};
+use super::round::sources::{TakenBlobs, put_blobs};
 use crate::error::{Result, VaultError};
 use crate::open_buckets::{BucketTap, UsedBucket};
 use crate::system::BucketRow;
@@ -156,10 +156,7 @@ impl Round {
         // What was missing may be there again, or its object deleted.
         let walks = walks || is_incomplete || self.missing.contains_key(&bucket.id);
         // One that is not there any more is of no object, or of one that was deleted.
-        // A record may name what is in no head.
-        let new = self.records().is_none().then_some(&self.new_blobs);
-        self.put_blobs(writer, bucket, &taken.fresh().ids, new)
-            .await?;
+        self.put_blobs(writer, bucket, &taken.fresh().ids).await?;
         if walks {
             if !is_incomplete {
                 alone = None;
@@ -196,7 +193,7 @@ impl Round {
             missing_count += if bucket.blobs.is_cache() {
                 self.put_again(writer, bucket, &missing).await?
             } else {
-                self.put_blobs(writer, bucket, &missing, None).await?
+                self.put_blobs(writer, bucket, &missing).await?
             };
         }
         if missing_count > 0 {
@@ -213,9 +210,8 @@ impl Round {
         writer: &CopyWriter,
         bucket: &UsedBucket,
         ids: &[BlobId],
-        new: Option<&NewBlobs>,
     ) -> Result<u64> {
-        put_blobs(writer.copy(), &self.progress, bucket, ids, new).await
+        put_blobs(writer.copy(), &self.progress, bucket, ids).await
     }
 }
 

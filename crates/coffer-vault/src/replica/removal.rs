@@ -66,27 +66,6 @@ impl Round {
         self.entry.keep_ms.max(least_ms)
     }
 
-    /// Removes what failed rounds put and no head names, as far as it is of no object any more: the
-    /// store may be full.
-    pub(super) async fn remove_new(&self, writer: &CopyWriter) -> Result<()> {
-        if self.readers.load(Ordering::SeqCst) > 0 {
-            return Ok(());
-        }
-        for (bucket, ids) in self.new_blobs.all() {
-            for ids in ids.chunks(BLOBS_LISTED) {
-                let gone = self.deleted(bucket, ids.to_vec()).await?;
-                if gone.is_empty() {
-                    continue;
-                }
-                // Another may go on from what was put.
-                writer.check_alone().await?;
-                writer.remove_blobs(bucket, &gone).await?;
-                self.new_blobs.remove(bucket, &gone);
-            }
-        }
-        Ok(())
-    }
-
     /// Removes what is out of the window though a round failed: the store may be full. What is gone
     /// is not noted then, for a head may have come that is not known yet.
     pub(super) async fn make_room(&mut self, writer: &CopyWriter) -> Result<()> {

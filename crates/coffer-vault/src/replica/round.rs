@@ -41,7 +41,6 @@ pub(super) use self::recorder::records_cursor;
 use self::covers::Recorded;
 use self::passed::PassedOver;
 use self::recorder::Recording;
-use self::sources::NewBlobs;
 
 /// What of small files was put since the start.
 #[derive(Default)]
@@ -77,8 +76,6 @@ pub(super) struct Round {
     pub(super) files: FilesPut,
     /// How many blobs that its catalog names had no file, of buckets where any had none.
     pub(super) missing: HashMap<BucketId, u64>,
-    /// Blobs that no head names yet, of a copy without records.
-    pub(super) new_blobs: NewBlobs,
     /// Buckets that it goes on without.
     passed: PassedOver,
     /// Blobs that wait until no head of the window names them; none: not read from the copy yet.
@@ -125,7 +122,6 @@ impl Round {
             met: HashSet::new(),
             files: FilesPut::default(),
             missing: HashMap::new(),
-            new_blobs: NewBlobs::default(),
             passed: PassedOver::default(),
             gone: None,
             wants_head: false,
@@ -271,8 +267,6 @@ impl Round {
             self.has_lost_buckets = kept.count() < before;
             (next.as_of_ms, next.after_ms) = (began_ms, self.complete_ms());
             next.keep_ms = self.entry.keep_ms;
-            // It may be there though its answer is lost.
-            self.new_blobs.forget();
             if let Err(error) = writer.commit(next).await {
                 self.forget_files();
                 return Err(error.into());

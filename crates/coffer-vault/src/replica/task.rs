@@ -139,10 +139,6 @@ async fn go_on(
     let covers = round.asked();
     let is_new = match round.run(writer, began_ms).await {
         Err(error) if is_passing(&error) && !is_gone(&error) => {
-            let removed = timeout(COPY_MAKE_ROOM, round.remove_new(writer)).await;
-            if !matches!(removed, Ok(Ok(()))) {
-                tracing::debug!(copy = round.name(), "what no head names was not removed");
-            }
             if is_due(times.swept, sweeps_every(round.entry.keep_ms)) {
                 let made = timeout(COPY_MAKE_ROOM, round.make_room(writer)).await;
                 if !matches!(made, Ok(Ok(()))) {

@@ -1,15 +1,13 @@
 //! What is read of the data folder for a copy: blobs, and parts of small files.
 
-use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use coffer_replica::Copy;
-use coffer_seal::{BlobId, BucketId};
+use coffer_seal::BlobId;
 use coffer_store::{BlobTap, Fresh};
 use futures::stream::{self, StreamExt, TryStreamExt};
-use parking_lot::Mutex;
 
 use crate::copies::Progress;
 use crate::data_folder::failed;
@@ -47,46 +45,12 @@ impl Drop for TakenBlobs<'_> {
     }
 }
 
-/// Blobs that were put for the first time since a head was written, so that none names them.
-#[derive(Default)]
-pub(in crate::replica) struct NewBlobs(Mutex<HashMap<BucketId, HashSet<BlobId>>>);
-
-impl NewBlobs {
-    fn add(&self, bucket: BucketId, id: BlobId) {
-        self.0.lock().entry(bucket).or_default().insert(id);
-    }
-
-    /// A head may name them from now on.
-    pub(in crate::replica) fn forget(&self) {
-        self.0.lock().clear();
-    }
-
-    /// All of them.
-    pub(in crate::replica) fn all(&self) -> Vec<(BucketId, Vec<BlobId>)> {
-        let all = self.0.lock();
-        let of =
-            |(bucket, ids): (&BucketId, &HashSet<BlobId>)| (*bucket, ids.iter().copied().collect());
-        all.iter().map(of).collect()
-    }
-
-    /// These were removed.
-    pub(in crate::replica) fn remove(&self, bucket: BucketId, removed: &[BlobId]) {
-        if let Some(ids) = self.0.lock().get_mut(&bucket) {
-            removed.iter().for_each(|id| {
-                ids.remove(id);
-            });
-        }
-    }
-}
-
-/// Puts blobs into a copy, and notes those that came there, where it is told to. How many of them
-/// have no file.
+/// Puts blobs into a copy. How many of them have no file.
 pub(in crate::replica) async fn put_blobs(
     copy: &Copy,
     progress: &Progress,
     bucket: &UsedBucket,
     ids: &[BlobId],
-    new: Option<&NewBlobs>,
 ) -> Result<u64> {
     let put = stream::iter(ids.iter().copied()).map(|id| async move {
         if bucket.is_cut() {
@@ -95,9 +59,6 @@ pub(in crate::replica) async fn put_blobs(
         let put = copy.put_blob(bucket.id, id, &bucket.blobs.path(id)).await?;
         progress.put(put.unwrap_or(0));
         if put.is_some() {
-            if let Some(new) = new {
-                new.add(bucket.id, id);
-            }
             bucket.blobs.is_stored(id);
         }
         Ok(u64::from(put.is_none()))
