@@ -94,9 +94,8 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     // Names are in it.
     work.read_names(&folder, &buckets)?;
     let wanted = work.wanted(&buckets)?;
-    for bucket in work.not_there(&buckets) {
-        told(RestoreEvent::NotThere { bucket });
-    }
+    let absent = work.not_there(&buckets).into_iter();
+    absent.for_each(|bucket| told(RestoreEvent::NotThere { bucket }));
     let mut bucket_count = 0;
     for (id, state) in &wanted {
         if !keystore.holds_bucket(*id) {
