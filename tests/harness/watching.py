@@ -21,7 +21,7 @@ class Watching:
         self.context = ssl.create_default_context(cafile=str(server.ca))
         self.before = lambda method, path: None
         self.loses = lambda method, path: False
-        self.requests = []
+        self.requests, self.lost = [], []
 
     def __enter__(self):
         self.listener = socket.create_server(("127.0.0.1", self.port), backlog=64)
@@ -64,7 +64,10 @@ class Watching:
         self.before(method, path)
         server.sendall(head + body)
         head, headers = _head(answered)
-        if not head or self.loses(method, path):
+        if not head:
+            return False
+        if self.loses(method, path):
+            self.lost.append((method, path))
             return False
         client.sendall(head)
         status = int(head.split()[1])
@@ -74,6 +77,19 @@ class Watching:
             return _pass_chunks(answered, client)
         client.sendall(answered.read(int(headers.get("content-length", 0))))
         return True
+
+
+def one_of(number, method, beginning):
+    """Loses the answer of this number, counted from one, to requests of a method and path."""
+    seen = []
+
+    def loses(asked, path):
+        if asked == method and path.startswith(beginning):
+            seen.append(path)
+            return len(seen) == number
+        return False
+
+    return loses
 
 
 def _head(stream):

@@ -1,10 +1,15 @@
 """coffer put where the answer to a request is lost that did what was asked."""
 
+import time
+
 import pytest
 
-from harness.between import Between, one_of
 from harness.content import MIB, digest, write_file
 from harness.mover import Mover
+from harness.watching import Watching, one_of
+
+#: More than the clocks of client and server may differ, for an object to be older than a commit.
+OLDER_SECONDS = 3.1
 
 
 @pytest.fixture
@@ -17,7 +22,8 @@ def through(serving, mover):
     """Has a mover's requests go through what loses answers."""
 
     def through(number):
-        between = Between(serving, one_of(number, "PUT", "/open/"))
+        between = Watching(serving)
+        between.loses = one_of(number, "PUT", "/open/")
         mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
         return between
 
@@ -35,7 +41,8 @@ def test_a_commit_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_
     source = write_file(tmp_path / "source", MIB)
     key = f"small-{retries}"
     with through(1) as between:
-        put = mover.done("put", source, f"s3://open/{key}", "--retries", retries)
+        metadata = ("--metadata", "of=now", "--metadata", "title=für")
+        put = mover.done("put", source, f"s3://open/{key}", *metadata, "--retries", retries)
         assert len(between.lost) == 1
     assert (put["transfer"], put["verified"]) == ("sealed", True)
     listed = client.list_object_versions(Bucket="open", Prefix=key)
@@ -43,15 +50,26 @@ def test_a_commit_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_
     assert put["version_id"] == version["VersionId"]
 
 
-def test_an_older_object_of_the_same_bytes_is_not_what_was_sent(mover, through, client, tmp_path):
-    source = write_file(tmp_path / "source", MIB)
-    mover.run("put", source, "s3://open/again", "--metadata", "of=before")
-    with through(1) as between:
-        put = mover.done("put", source, "s3://open/again", "--metadata", "of=now")
-        assert len(between.lost) == 1
-    head = client.head_object(Bucket="open", Key="again")
-    assert head["Metadata"]["of"] == "now"
-    assert put["version_id"] == head["VersionId"]
+@pytest.mark.parametrize(("metadata", "seconds"), [("of=before", OLDER_SECONDS), ("of=other", 0)])
+def test_what_was_there_before_is_not_what_was_sent(
+    serving, mover, client, tmp_path, metadata, seconds
+):
+    """An object of the same bytes that is older, or has other metadata, where the commit never came
+    to the server."""
+    source, key = write_file(tmp_path / "source", MIB), f"again-{seconds}"
+    mover.run("put", source, f"s3://open/{key}", "--metadata", metadata)
+    time.sleep(seconds)
+
+    def breaks(method, path):
+        if method == "PUT":
+            raise OSError
+
+    with Watching(serving) as between:
+        between.before = breaks
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        now = "of=before" if seconds else "of=now"
+        mover.run("put", source, f"s3://open/{key}", "--metadata", now, "--retries", 0, code=1)
+    assert len(client.list_object_versions(Bucket="open", Prefix=key)["Versions"]) == 1
 
 
 @pytest.mark.parametrize("number", [1, 4])

@@ -150,5 +150,5 @@ pub const MIGRATE_SMALL_BYTES: u64 = 1 << 20;
 /// What did not come of a migration, and is told once more at its end.
 pub const MIGRATE_TOLD: usize = 1_000;
 
-/// Bytes of a line of a ledger: the longest name, escaped, and what is said of it.
-pub const LEDGER_LINE_BYTES: u64 = 64 * 1024;
+/// Bytes of a line of a ledger: the longest document of a setting, escaped, and what is said of it.
+pub const LEDGER_LINE_BYTES: u64 = 2 * S3_ANSWER_BYTES as u64 + 4096;

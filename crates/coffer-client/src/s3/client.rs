@@ -184,7 +184,14 @@ impl Client {
     }
 
     async fn document_once(&self, request: &Request) -> Result<(Element, HeaderMap), S3Error> {
-        let answer = self.attempt(request).await?;
+        let read = self.read_document(self.attempt(request).await?).await;
+        if let (Err(_), Some(sent)) = (&read, &request.sent) {
+            sent(-(request.body.len() as i64));
+        }
+        read
+    }
+
+    async fn read_document(&self, answer: Answer) -> Result<(Element, HeaderMap), S3Error> {
         let (status, headers) = (answer.status, answer.headers.clone());
         let body = answer.whole(S3_ANSWER_BYTES).await?;
         if body.trim_ascii().is_empty() {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use coffer_vault::Turn;
 use http::header::{CONNECTION, EXPECT, TE, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderName, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, Request, Response, StatusCode, Uri};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -101,6 +101,10 @@ where
                 NotForwarded::InDoubt
             }
         })?;
+        // Of the other's HTTP, which was told two headers more: no refusal of this connection's.
+        if answer.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE {
+            *answer.status_mut() = StatusCode::BAD_REQUEST;
+        }
         remove_of_connection(answer.headers_mut());
         Ok(answer)
     }

@@ -84,3 +84,13 @@ fn the_same_of_others_is_theirs_and_what_was_sent_is_known() {
     assert_eq!(ledger.has_set("cors").as_deref(), Some("<a/>"));
     assert_eq!(ledger.has_set("policy"), None);
 }
+
+#[test]
+fn a_document_as_long_as_answers_may_be_is_known_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Ledger::open(folder.path(), "s", "t", true).unwrap();
+    let document = "<Rule>\"é\"</Rule>".repeat(20_000);
+    open().set("lifecycle", &document).unwrap();
+    let ledger = open();
+    assert_eq!(ledger.has_set("lifecycle"), Some(document));
+}

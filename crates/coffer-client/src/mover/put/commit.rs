@@ -37,8 +37,13 @@ impl Mover {
         };
         // One of the same bytes that is older, or has other metadata, was there before.
         let is_metadata = |name: &str| name.starts_with("x-amz-meta-");
+        // What is no ASCII, or was said twice, is told in another form.
+        let is_plain = |name: &str, value: &str| {
+            value.is_ascii() && headers.iter().filter(|(of, _)| of == name).count() == 1
+        };
         let is_told = |head: &ObjectHead, (name, value): &(String, String)| {
-            !is_metadata(name) || head.header(name) == Some(value.trim())
+            let is_compared = is_metadata(name) && is_plain(name, value);
+            !is_compared || head.header(name) == Some(value.trim())
         };
         let is_it = |head: &ObjectHead| {
             let oldest = began.elapsed() + COMMIT_AGE_SLACK;

@@ -162,8 +162,12 @@ impl Mover {
             source: source.seen().clone(),
             headers,
         };
-        if let Some(journal) = journal {
-            block_in_place(|| journal.begin(&begun))?;
+        if let Some(journal) = journal
+            && let Err(error) = block_in_place(|| journal.begin(&begun))
+        {
+            // It is noted nowhere, so nothing would go on with it.
+            let _ = self.client.abort_upload(name, &begun.upload_id).await;
+            return Err(error);
         }
         Ok((begun, Before::default()))
     }

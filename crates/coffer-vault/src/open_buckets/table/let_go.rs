@@ -22,8 +22,9 @@ impl OpenBuckets {
     pub(super) fn make_room(&self, slots: &mut Slots) -> Vec<UsedBucket> {
         let surplus = slots.make_room(self.open_max);
         for bucket in &surplus {
+            let is_committing = bucket.catalog.is_committing();
             self.commits.seen(bucket.id, bucket.catalog.last_commit());
-            if bucket.catalog.is_committing() {
+            if is_committing {
                 // One that is in doubt shows, perhaps, and is not the last that is known.
                 self.commits.is_to_be_met(bucket.id);
             }
