@@ -209,11 +209,11 @@ impl Copy {
                 if first == number {
                     continue;
                 }
-                if let Ok(below) = self.entry(first - 1).await {
+                if let Some(below) = opened(self.entry(first - 1).await)? {
                     before_ms = before_ms.max(below.as_of_ms());
                 }
                 // Of one that does not open it is not known whether it was the oldest.
-                if let Ok(after) = self.entry(number).await {
+                if let Some(after) = opened(self.entry(number).await)? {
                     let to_ms = after.as_of_ms();
                     let from_ms = before_ms.max(after.first_ms()).min(to_ms);
                     missing.push((first..=number - 1, Gap { from_ms, to_ms }));
@@ -284,6 +284,15 @@ impl Copy {
         let mut numbers: Vec<u64> = names.filter_map(names::head_number).collect();
         numbers.sort_unstable();
         Ok(numbers)
+    }
+}
+
+/// None of what is missing or does not open; what the store did not say is not known.
+fn opened(entry: Result<Entry>) -> Result<Option<Entry>> {
+    match entry {
+        Ok(entry) => Ok(Some(entry)),
+        Err(error) if error.is_passing() => Err(error),
+        Err(_) => Ok(None),
     }
 }
 

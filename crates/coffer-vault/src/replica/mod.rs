@@ -253,8 +253,12 @@ impl Vault {
             carrier.clone(),
             synchronous.clone(),
         );
-        if let Some(writer) = &writer {
-            round.goes_on(writer);
+        if let Some(writer) = &writer
+            && let Err(error) = round.goes_on(writer)
+        {
+            // Nothing is acknowledged without it.
+            tracing::error!(%error, copy = %entry.name, "what a log has is not known");
+            return;
         }
         let task = tokio::spawn(task::run(round, writer, stop.clone()));
         let running = Running {

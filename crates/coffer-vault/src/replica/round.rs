@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use coffer_durable::now_ms;
 use coffer_replica::{
-    BucketState, Copy, CopyWriter, GoneList, Head, KeystoreWriter, Place, ReplicaError,
+    BucketState, Copy, CopyReader, CopyWriter, GoneList, Head, KeystoreWriter, Place, ReplicaError,
 };
 use coffer_seal::BucketId;
 
@@ -171,12 +171,21 @@ impl Round {
     }
 
     /// Goes on with a writer that was made before.
-    pub(super) fn goes_on(&mut self, writer: &CopyWriter) {
+    pub(super) fn goes_on(&mut self, writer: &CopyWriter) -> Result<()> {
+        if let Some(records) = self.records() {
+            // Its newest head may have less, and this gateway may not read all of it soon.
+            let log = CopyReader::of(writer)?;
+            let buckets = log.head().buckets.iter();
+            let of =
+                |(id, of): (&String, &BucketState)| Some((BucketId::from_hex(id)?, of.commits));
+            records.taken_over(buckets.filter_map(of).collect());
+        }
         if self.entry.rested.is_some() {
             self.complete_ms = self.began_ms;
         }
         self.progress.window(writer.head());
         self.progress.begun(writer.head().as_of_ms);
+        Ok(())
     }
 
     /// Becomes the copy's writer.

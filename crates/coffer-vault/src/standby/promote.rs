@@ -5,10 +5,10 @@
 //! the last head holds as it was.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coffer_durable::rfc3339;
-use coffer_replica::{CopyId, CopyReader, CopyWriter, ReplicaError};
+use coffer_replica::{CopyId, CopyReader, CopyWriter, Head, ReplicaError};
 use coffer_seal::KeystoreId;
 use tokio::sync::oneshot;
 
@@ -113,7 +113,14 @@ impl Standby {
         self.reach().await?;
         let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
         let newest = self.newest(reached).await?;
-        Ok(newest.head().promotions > 0)
+        Ok(self.is_of_another(newest.head()))
+    }
+
+    /// Whether another standby was promoted by a head; its own promotion, which was interrupted, is
+    /// to be asked for again.
+    pub(super) fn is_of_another(&self, head: &Head) -> bool {
+        head.promotions > 0
+            && noted_promoter(self.data()).is_none_or(|own| head.writer != own.to_string())
     }
 
     /// Makes the folder a data folder, with the keystore of this id and generation.
@@ -142,15 +149,21 @@ impl Standby {
 /// The name under which this folder is promoted: by that it knows its own promotion again, which
 /// was interrupted, and takes another's for what it is.
 fn promoter(data: &Path) -> Result<CopyId> {
-    let path = standby_folder(data).join("promoter");
-    let noted = fs::read_to_string(&path).ok();
-    let noted = noted.and_then(|text| CopyId::try_from(text.trim().to_owned()).ok());
-    if let Some(name) = noted {
+    if let Some(name) = noted_promoter(data) {
         return Ok(name);
     }
     let name = CopyId::random();
-    write_private(&path, &format!("{name}\n"))?;
+    write_private(&promoter_path(data), &format!("{name}\n"))?;
     Ok(name)
+}
+
+fn noted_promoter(data: &Path) -> Option<CopyId> {
+    let noted = fs::read_to_string(promoter_path(data)).ok()?;
+    CopyId::try_from(noted.trim().to_owned()).ok()
+}
+
+fn promoter_path(data: &Path) -> PathBuf {
+    standby_folder(data).join("promoter")
 }
 
 /// What is served until the stop has its files open; what else lies beside it is of no use.

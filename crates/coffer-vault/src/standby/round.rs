@@ -29,7 +29,7 @@ impl Standby {
         };
         let reader = self.newest(reached).await?;
         let head = reader.head();
-        self.ended_by = (head.promotions > 0).then_some(head.number);
+        self.ended_by = self.is_of_another(head).then_some(head.number);
         let now = (reader.known().clone(), reached.reference.clone());
         if self.served.as_ref() == Some(&now) && self.held.missing.is_empty() {
             self.sweep(&reader).await?;

@@ -282,10 +282,11 @@ impl EngineGateway {
     async fn wait_for_store(&self, vault: &Vault, signals: &mut Signals) -> Result<Ended, Error> {
         self.keeper.wants(false);
         let looked = tokio::time::timeout(GATEWAY_RETRY, has_log(&self.how.from)).await;
-        if matches!(looked, Ok(Ok(_))) {
-            return Ok(Ended::Again);
+        match looked {
+            Ok(Ok(_)) => return Ok(Ended::Again),
+            Ok(Err(error)) => tracing::warn!(%error, "a gateway waits for the engine's store"),
+            Err(_) => tracing::warn!("a gateway waits for the engine's store, which is silent"),
         }
-        tracing::warn!("the engine's store is away: this gateway waits for it");
         let listeners = Listeners::take(&self.config)?;
         let server = Server::start(&self.config, vault, listeners, Gateway::None)?;
         server.status.waits();

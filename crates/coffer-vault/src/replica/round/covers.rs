@@ -61,4 +61,14 @@ mod tests {
         // One that is gone is read by none.
         assert_eq!(recorded.covered_by([(TWO, 7)]), Some(9));
     }
+
+    #[test]
+    fn a_head_that_has_less_than_a_log_that_was_taken_over_covers_none_of_its_records() {
+        let records = Records::default();
+        records.taken_over(HashMap::from([(ONE, 10)]));
+        let recorded = Recorded::now(9, Some(&records));
+        // As where its newest head had it, and it could not be read here.
+        assert_eq!(recorded.covered_by([(ONE, 8)]), None);
+        assert_eq!(recorded.covered_by([(ONE, 10)]), Some(9));
+    }
 }

@@ -144,6 +144,12 @@ impl Records {
         self.state.lock().problem = problem;
     }
 
+    /// How many commits of each catalog a log has that was taken over, those in its records among
+    /// them: no head covers records of a catalog that it has less of.
+    pub(crate) fn taken_over(&self, commits: HashMap<BucketId, u64>) {
+        self.state.lock().commits = commits;
+    }
+
     /// A head was written. Records may have come further than it.
     pub(crate) fn head_written(&self, head: &Head, in_head: InHead) {
         let mut state = self.state.lock();
