@@ -127,12 +127,13 @@ def test_parts_that_can_not_be_put_together_are_told(s3, bucket):
         s3.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
     told = details(error)
     assert (told["ProposedSize"], told["MinSizeAllowed"]) == ("3", "5242880")
-    assert told["PartNumber"] == "1"
+    assert (told["PartNumber"], told["ETag"]) == ("1", etags[0].strip('"'))
     absent = [{"PartNumber": 7, "ETag": etags[0]}]
     with refused("InvalidPart", 400) as error:
         s3.complete_multipart_upload(**where, MultipartUpload={"Parts": absent})
     told = details(error)
     assert (told["PartNumber"], told["UploadId"]) == ("7", upload)
+    assert told["ETag"] == etags[0].strip('"')
 
 
 def test_arguments_are_told_by_name(server, s3, bucket):
@@ -188,6 +189,36 @@ def test_digests_that_differ_are_told(server, bucket):
     told = elements(body)
     assert told["Code"] == "BadDigest"
     assert told["Message"] == "The Content-MD5 you specified did not match what we received."
+    # AWS has the one in digits, the other in Base64.
+    assert told["ExpectedDigest"] == hashlib.md5(b"other").hexdigest()
+    assert told["CalculatedDigest"] == raw.md5_of(b"a")["content-md5"]
+
+
+def test_a_wrong_md5_of_a_part_or_a_document_is_told_as_well(s3, server, bucket):
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="a")["UploadId"]
+    tags = b"<Tagging><TagSet></TagSet></Tagging>"
+    for path, query, body in (
+        (f"/{bucket}/a", f"partNumber=1&uploadId={upload}", b"a" * 20_000),
+        (f"/{bucket}", "tagging=", tags),
+    ):
+        wrong = raw.md5_of(b"other")
+        status, headers, told = raw.send(server, "PUT", path, query=query, body=body, headers=wrong)
+        told = elements(told)
+        assert (status, told["Code"]) == (400, "BadDigest")
+        assert told["ExpectedDigest"] == hashlib.md5(b"other").hexdigest()
+        assert told["CalculatedDigest"] == raw.md5_of(body)["content-md5"]
+        assert not [header for header in headers if header.startswith("x-coffer-")]
+
+
+def test_what_is_too_large_is_told_by_its_size(server, s3, bucket):
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="a")["UploadId"]
+    most = 5 << 30
+    for query in ("", f"partNumber=1&uploadId={upload}"):
+        long = {"content-length": str(most + 1)}
+        status, _, body = raw.send(server, "PUT", f"/{bucket}/a", query=query, headers=long)
+        told = elements(body)
+        assert (status, told["Code"]) == (400, "EntityTooLarge")
+        assert (told["ProposedSize"], told["MaxSizeAllowed"]) == (str(most + 1), str(most))
 
 
 def test_sizes_are_told_of_what_is_too_long(s3, bucket):

@@ -30,7 +30,7 @@ use self::customer_keys::from_customer_key;
 use self::reads::{invalid_range, not_modified};
 pub(crate) use self::reads::{no_tags, no_version};
 use self::sharing::from_sharing;
-pub(crate) use self::writes::of_conditions;
+pub(crate) use self::writes::{etag_of_refused, of_conditions, of_part};
 
 /// A code that s3s has no name for.
 pub(crate) fn custom(
@@ -169,6 +169,9 @@ fn from_writing(error: VaultError) -> S3Error {
         VaultError::Invalid { what } => s3_error!(InvalidRequest, "{what}"),
         VaultError::Checksum(error @ ChecksumError::OtherOfPart { .. }) => {
             s3_error!(BadDigest, "{error}")
+        }
+        VaultError::Checksum(ChecksumError::OtherMd5 { sent, computed }) => {
+            writes::other_md5(sent, computed)
         }
         VaultError::Checksum(error) => s3_error!(InvalidRequest, "{error}"),
         VaultError::BadDigest { what } => writes::bad_digest(what),

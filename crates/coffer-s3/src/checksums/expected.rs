@@ -1,7 +1,7 @@
 //! Checksums that clients send along, in headers and trailers, and get back.
 
 use coffer_vault::record::{Checksum, ChecksumAlgorithm, ChecksumKind};
-use coffer_vault::{CheckDigests, DigestPlan, Digester, VaultError};
+use coffer_vault::{CheckDigests, ChecksumError, DigestPlan, Digester, VaultError};
 use http::{HeaderMap, HeaderValue};
 use s3s::{S3Result, s3_error};
 
@@ -136,10 +136,16 @@ impl ExpectedDigests {
         md5: Option<[u8; 16]>,
         value: impl FnOnce(ChecksumAlgorithm) -> Option<String>,
     ) -> Result<(), VaultError> {
-        if self.md5.is_some() && self.md5 != md5 {
-            return Err(VaultError::BadDigest {
-                what: "Content-MD5",
-            });
+        match (self.md5, md5) {
+            (Some(sent), Some(computed)) if sent != computed => {
+                return Err(ChecksumError::OtherMd5 { sent, computed }.into());
+            }
+            (Some(_), None) => {
+                return Err(VaultError::BadDigest {
+                    what: "Content-MD5",
+                });
+            }
+            _ => {}
         }
         let Some(claim) = &self.checksum else {
             return Ok(());
@@ -279,7 +285,12 @@ mod tests {
         let expected = expected(&[("content-md5", "kAFQmDzST7DWlj99KOF/cg==")]).unwrap();
         assert!(expected.plan().md5);
         assert!(expected.compare_whole(b"abc", &NoTrailers).is_ok());
-        assert!(expected.compare_whole(b"abd", &NoTrailers).is_err());
+        let other = expected.compare_whole(b"abd", &NoTrailers);
+        let Err(VaultError::Checksum(ChecksumError::OtherMd5 { sent, computed })) = other else {
+            panic!("{other:?}");
+        };
+        assert_eq!(sent[..4], [0x90, 0x01, 0x50, 0x98]);
+        assert_ne!(sent, computed);
     }
 
     #[test]

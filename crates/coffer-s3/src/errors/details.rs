@@ -39,11 +39,14 @@ pub(crate) fn xml_of(error: &S3Error) -> Option<String> {
     Some(xml(details))
 }
 
-/// The same error with elements of its own, also where an operation gives it to s3s.
+/// The same error with elements of its own, behind those that it has, also where an operation gives
+/// it to s3s.
 pub(crate) fn carried(mut error: S3Error, details: &[(&'static str, String)]) -> S3Error {
     let mut headers = error.headers().cloned().unwrap_or_default();
+    let before = taken(&mut headers).unwrap_or_default();
+    let whole = HeaderValue::try_from(format!("{before}{}", xml(details)));
     // What no header can hold is left out.
-    if let Ok(mut value) = HeaderValue::try_from(xml(details)) {
+    if let Ok(mut value) = whole.or_else(|_| HeaderValue::try_from(before)) {
         value.set_sensitive(true);
         headers.insert(CARRIED, value);
     }

@@ -43,7 +43,7 @@ pub(crate) fn of_sha256([announced, computed]: &[[u8; 32]; 2]) -> String {
 }
 
 /// Bytes as S3 writes them: two digits each.
-fn hexadecimal(bytes: &[u8], between: &str) -> String {
+pub(super) fn hexadecimal(bytes: &[u8], between: &str) -> String {
     let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     digits.join(between)
 }

@@ -1,10 +1,16 @@
 //! Refusals of writes, which have elements of their own.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use coffer_vault::VaultError;
 use coffer_vault::limits::PART_MIN_BYTES;
 use http::HeaderMap;
+use quick_xml::escape::unescape;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
 use super::details::carried;
+use super::mismatches::hexadecimal;
+use crate::limits::ECHO_MAX_BYTES;
 
 /// Headers of conditions, and as errors call them.
 const CONDITIONS: [(&str, &str); 4] = [
@@ -26,12 +32,46 @@ pub(crate) fn of_conditions(error: S3Error, headers: &HeaderMap) -> S3Error {
     carried(error, &[("Header", sent.join(","))])
 }
 
+/// What came has another MD5 than was sent with it. AWS writes the one that was sent in digits, and
+/// its own in Base64.
+pub(super) fn other_md5(sent: [u8; 16], computed: [u8; 16]) -> S3Error {
+    let told = [
+        ("ExpectedDigest", hexadecimal(&sent, "")),
+        ("CalculatedDigest", BASE64.encode(computed)),
+    ];
+    carried(bad_digest("Content-MD5"), &told)
+}
+
 pub(super) fn bad_digest(what: &str) -> S3Error {
     let than = match what {
         "Content-MD5" => "what we received",
         _ => "the calculated checksum",
     };
     s3_error!(BadDigest, "The {what} you specified did not match {than}.")
+}
+
+/// The entity tag by which a completion names the part for which it is refused, if that is so, and
+/// without quotation marks. The document is in its canonical form.
+pub(crate) fn etag_of_refused(error: &VaultError, document: &str) -> Option<String> {
+    let (VaultError::InvalidPart { number } | VaultError::PartTooSmall { number, .. }) = error
+    else {
+        return None;
+    };
+    let number = format!("<PartNumber>{number}</PartNumber>");
+    let mut parts = document.split("<Part>").skip(1);
+    let part = parts.find(|part| part.contains(&number))?;
+    let (_, behind) = part.split_once("<ETag>")?;
+    let etag = unescape(behind.split('<').next()?).ok()?;
+    let etag = etag.trim_matches('"');
+    (etag.len() <= ECHO_MAX_BYTES).then(|| etag.to_owned())
+}
+
+/// The refusal of a completion with the entity tag of the part that it is for, if there is one.
+pub(crate) fn of_part(refused: S3Error, etag: Option<String>) -> S3Error {
+    match etag {
+        Some(etag) => carried(refused, &[("ETag", etag)]),
+        None => refused,
+    }
 }
 
 pub(super) fn invalid_part(number: u32) -> S3Error {
@@ -88,9 +128,38 @@ mod tests {
     }
 
     #[test]
+    fn a_part_is_told_by_the_entity_tag_that_named_it() {
+        let part = |number, etag| {
+            format!("<Part><ETag>{etag}</ETag><PartNumber>{number}</PartNumber></Part>")
+        };
+        let document = format!("<C>{}{}</C>", part(1, "a"), part(11, "&quot;b&amp;&quot;"));
+        let of = |number| etag_of_refused(&VaultError::InvalidPart { number }, &document);
+        assert_eq!(of(1).as_deref(), Some("a"));
+        assert_eq!(of(11).as_deref(), Some("b&"));
+        assert_eq!(of(2), None);
+        let small = VaultError::PartTooSmall {
+            number: 11,
+            size_bytes: 3,
+        };
+        let told = of_part(part_too_small(11, 3), etag_of_refused(&small, &document));
+        let told = taken(&mut told.headers().unwrap().clone()).unwrap();
+        assert!(
+            told.ends_with("<PartNumber>11</PartNumber><ETag>b&amp;</ETag>"),
+            "{told}"
+        );
+        assert_eq!(etag_of_refused(&VaultError::NoSuchUpload, &document), None);
+    }
+
+    #[test]
     fn a_digest_is_compared_with_what_came_or_what_was_computed() {
         let told = |what| bad_digest(what).message().unwrap().to_owned();
         assert!(told("Content-MD5").ends_with(" did not match what we received."));
         assert!(told("CRC32").ends_with(" did not match the calculated checksum."));
+        let refused = other_md5([0x0f; 16], [0; 16]);
+        assert_eq!(refused.message(), bad_digest("Content-MD5").message());
+        let told = taken(&mut refused.headers().unwrap().clone()).unwrap();
+        let sent = format!("<ExpectedDigest>{}</ExpectedDigest>", "0f".repeat(16));
+        let computed = "<CalculatedDigest>AAAAAAAAAAAAAAAAAAAAAA==</CalculatedDigest>";
+        assert_eq!(told, sent + computed);
     }
 }

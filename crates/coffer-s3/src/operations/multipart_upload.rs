@@ -16,19 +16,12 @@ use crate::checksums::algorithms::{by_name, kind, name as algorithm_name};
 use crate::checksums::elements::{PartSum, sums_of_parts};
 use crate::checksums::fields::set_checksum;
 use crate::checksums::headers::header_value;
-use crate::errors::of_conditions;
-use crate::http::conditions;
-use crate::http::percent;
-use crate::http::ranges;
+use crate::errors::{etag_of_refused, of_conditions, of_part};
+use crate::http::{conditions, percent, ranges};
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
-use crate::parameters::acl;
-use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
-use crate::parameters::lock;
-use crate::parameters::metadata;
-use crate::parameters::names;
-use crate::parameters::tags;
+use crate::parameters::{acl, customer_key, lock, metadata, names, tags};
 use crate::request::caller::{Caller, headers};
 
 const OBJECT_SIZE: HeaderName = HeaderName::from_static("x-amz-mp-object-size");
@@ -180,7 +173,8 @@ pub(crate) async fn complete(
         .unwrap_or_default();
     let document = request.extensions.get::<Arc<CanonicalXml>>();
     let document = document.and_then(|document| std::str::from_utf8(&document.text).ok());
-    let sums = sums_of_parts(document.unwrap_or(""))?;
+    let document = document.unwrap_or("");
+    let sums = sums_of_parts(document)?;
     if sums.len() != named.len() {
         return Err(s3_error!(MalformedXML));
     }
@@ -211,7 +205,11 @@ pub(crate) async fn complete(
     let completed = vault.complete_upload(&caller.subject, &bucket, complete);
     let stored = match completed.await {
         Ok(stored) => stored,
-        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+        Err(error) => {
+            let etag = etag_of_refused(&error, document);
+            let refused = caller.write_refused(vault, &bucket, wanted, error).await;
+            return Err(of_part(refused, etag));
+        }
     };
     let place = (&bucket, ruled);
     let about = told_of_rules::about(&stored);

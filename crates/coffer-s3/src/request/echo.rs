@@ -4,7 +4,7 @@
 use std::fmt;
 
 use coffer_vault::limits::OBJECT_NAME_MAX_BYTES;
-use http::header::{CONTENT_RANGE, HOST, RANGE};
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, HOST, RANGE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 
@@ -90,6 +90,8 @@ pub(crate) struct Echo {
     domains: Domains,
     host: Option<HeaderValue>,
     range: Option<HeaderValue>,
+    /// How much the request brings, where that is what it is to store.
+    length: Option<HeaderValue>,
     conditions: Vec<&'static str>,
     has_source: bool,
 }
@@ -108,6 +110,7 @@ impl Echo {
             domains: domains.clone(),
             host: parts.headers.get(HOST).cloned(),
             range: parts.headers.get(RANGE).cloned(),
+            length: None,
             conditions: Vec::new(),
             has_source: false,
         };
@@ -118,6 +121,11 @@ impl Echo {
             echo.has_source |= SOURCES.contains(&name);
             let known = CONDITIONS.iter().find(|(known, _)| *known == name);
             echo.conditions.extend(known.map(|(_, told)| *told));
+        }
+        if parts.method == Method::PUT && !echo.has_source {
+            let length = parts.headers.get("x-amz-decoded-content-length");
+            let length = length.or_else(|| parts.headers.get(CONTENT_LENGTH));
+            echo.length = length.cloned();
         }
         echo
     }
@@ -172,6 +180,7 @@ impl Echo {
                 Some(("Size", object.len().to_string())),
                 Some(("MaxSizeAllowed", OBJECT_NAME_MAX_BYTES.to_string())),
             ],
+            "EntityTooLarge" => [told("ProposedSize", self.length()), None],
             "PreconditionFailed" => [told("Condition", self.condition().map(str::to_owned)), None],
             code if OF_BUCKETS.contains(&code) && !self.has_source && !bucket.is_empty() => {
                 [Some(("BucketName", bucket)), None]
@@ -200,6 +209,11 @@ impl Echo {
     fn range(&self) -> Option<String> {
         let range = self.range.as_ref()?.to_str().ok()?;
         Some(range.to_owned())
+    }
+
+    fn length(&self) -> Option<String> {
+        let length = self.length.as_ref()?.to_str().ok()?;
+        length.parse::<u64>().ok().map(|bytes| bytes.to_string())
     }
 
     fn parameter(&self, name: &str) -> Option<String> {
@@ -298,6 +312,21 @@ mod tests {
             by_code("GET", "/b/k", &range, "InvalidRange"),
             "ActualObjectSize=7 RangeRequested=bytes=9-"
         );
+    }
+
+    #[test]
+    fn what_is_too_large_is_told_by_the_length_that_was_sent() {
+        let plain = ("content-length", "10");
+        let chunked = [plain, ("x-amz-decoded-content-length", "7")];
+        let told = |method: &str, headers: &[(&str, &str)]| {
+            by_code(method, "/b/k", headers, "EntityTooLarge")
+        };
+        assert_eq!(told("PUT", &[plain]), "ProposedSize=10");
+        assert_eq!(told("PUT", &chunked), "ProposedSize=7");
+        assert_eq!(told("PUT", &[("content-length", "ten")]), "");
+        // The length of a form is not that of its file.
+        assert_eq!(told("POST", &[plain]), "");
+        assert_eq!(told("PUT", &[plain, ("x-amz-copy-source", "b/other")]), "");
     }
 
     /// It may be about the source, and what may be wrong is not told.

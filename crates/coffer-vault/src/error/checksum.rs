@@ -2,7 +2,7 @@
 
 use coffer_store::record::ChecksumAlgorithm;
 
-/// Why the checksums of parts don't fit those that their upload was begun with, or are missing.
+/// Why bytes or parts don't fit the checksums that came with them, or these are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChecksumError {
@@ -25,6 +25,14 @@ pub enum ChecksumError {
          checksum in a trailer will do as well"
     )]
     MissingForLock,
+    /// The bytes that came have another MD5 than was sent with them.
+    #[error("The Content-MD5 you specified did not match what we received.")]
+    OtherMd5 {
+        /// What was sent.
+        sent: [u8; 16],
+        /// What the bytes have.
+        computed: [u8; 16],
+    },
     /// A completion names a part by a checksum of another algorithm than the upload's.
     #[error(
         "The {} you specified for part {number} did not match what we received: the upload was \

@@ -150,7 +150,7 @@ pub enum VaultError {
         /// Which digest.
         what: &'static str,
     },
-    /// Parts and their upload have other checksums than fit together.
+    /// Bytes, parts and uploads have other checksums than fit together.
     #[error(transparent)]
     Checksum(#[from] ChecksumError),
     /// The body ended before its announced length, or went on after it.
