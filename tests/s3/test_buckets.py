@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from harness import raw
-from harness.administration import ask
+from harness.administration import ask, client_of
 from harness.clients import refused, s3_client
 
 
@@ -34,6 +34,27 @@ def test_listing_is_sorted_and_dated(s3):
 def test_a_bucket_made_twice_is_ours_already(s3, bucket):
     with refused("BucketAlreadyOwnedByYou", 409):
         s3.create_bucket(Bucket=bucket)
+
+
+def test_a_bucket_that_another_made_is_there_already(s3, server, bucket):
+    """Who is told that it has the bucket is who GetBucketAcl tells as its owner."""
+    other = client_of(server, "takes-names", "default")
+    with refused("BucketAlreadyExists", 409) as error:
+        other.create_bucket(Bucket=bucket)
+    assert error.response["Error"]["BucketName"] == bucket
+    assert s3.get_bucket_acl(Bucket=bucket)["Owner"]["ID"] not in str(error.response)
+    other.create_bucket(Bucket="taken-by-another")
+    with refused("BucketAlreadyOwnedByYou", 409):
+        other.create_bucket(Bucket="taken-by-another")
+    with refused("BucketAlreadyExists", 409):
+        s3.create_bucket(Bucket="taken-by-another")
+    other.delete_bucket(Bucket="taken-by-another")
+    # One that no subject made is of all who may do everything in it.
+    ask(server, "bucket", "create", "of-all-who-may")
+    for client in (s3, other):
+        with refused("BucketAlreadyOwnedByYou", 409):
+            client.create_bucket(Bucket="of-all-who-may")
+    s3.delete_bucket(Bucket="of-all-who-may")
 
 
 def test_missing_buckets(s3):

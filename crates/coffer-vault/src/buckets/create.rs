@@ -65,8 +65,9 @@ impl Vault {
     ///
     /// # Errors
     /// [`VaultError::BucketAlreadyOwnedByYou`], or [`VaultError::BucketAlreadyExists`] for one that
-    /// the subject may not know of: names are shared by all levels, as they are by all accounts
-    /// in S3. [`VaultError::NoSuchLevel`] also for a level that the subject may not write,
+    /// is another's or that the subject may not know of, which the answer does not tell apart:
+    /// names are shared by all levels, as they are by all accounts in S3.
+    /// [`VaultError::NoSuchLevel`] also for a level that the subject may not write,
     /// [`VaultError::TooManyBuckets`], [`SubjectLimit::Buckets`]; [`VaultError::AccessDenied`] for
     /// one whose grants name the buckets that it may use.
     pub async fn create_bucket_with(
@@ -90,11 +91,17 @@ impl Vault {
         };
         let made = self.make_bucket_as(&actor, Role::DataUser, name, level, new);
         made.await.map_err(|error| match error {
-            VaultError::BucketAlreadyOwnedByYou if self.known(subject, name).is_err() => {
+            VaultError::BucketAlreadyOwnedByYou if !self.is_own(subject, name) => {
                 VaultError::BucketAlreadyExists
             }
             error => error,
         })
+    }
+
+    /// Whether there is a bucket that the subject may know of, and counts as the owner of.
+    fn is_own(&self, subject: &Subject, name: &BucketName) -> bool {
+        let row = self.known(subject, name);
+        row.is_ok_and(|row| self.owns(subject, &row))
     }
 
     /// Makes a bucket in a level, or in `default`; see

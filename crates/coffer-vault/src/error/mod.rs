@@ -47,7 +47,7 @@ pub enum VaultError {
     /// The bucket is there already.
     #[error("the bucket exists already")]
     BucketAlreadyOwnedByYou,
-    /// Another bucket, which the subject may not know of, has the name.
+    /// A bucket of another, or one that the subject may not know of, has the name.
     #[error("the name is taken: choose another")]
     BucketAlreadyExists,
     /// No subject of this name, or none that the actor may know of.

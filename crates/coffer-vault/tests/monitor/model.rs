@@ -302,12 +302,12 @@ impl Model {
                     return Err(Outcome::Denied);
                 }
                 has(DATA_USER)?;
-                let known = self.is_known(number, bucket).is_ok();
+                let is_own = self.is_known(number, bucket).is_ok() && self.owns(number, bucket);
                 self.make(
                     bucket,
                     level,
                     Some(number),
-                    if known {
+                    if is_own {
                         Outcome::OwnedByYou
                     } else {
                         Outcome::Exists

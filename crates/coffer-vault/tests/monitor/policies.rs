@@ -114,7 +114,7 @@ impl Model {
         is_any && !self.denies(subject, bucket, right)
     }
 
-    fn owns(&self, subject: usize, bucket: usize) -> bool {
+    pub(crate) fn owns(&self, subject: usize, bucket: usize) -> bool {
         match self.buckets[&bucket].maker {
             Some(maker) => maker == subject,
             None => [READ, WRITE, LIST, DELETE]
