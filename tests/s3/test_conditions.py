@@ -354,18 +354,3 @@ def test_an_empty_time_is_no_condition_kept(server, s3, bucket):
     status, _, told = raw.send(server, "DELETE", f"/{bucket}/a", headers=headers)
     assert status == 400 and b"InvalidArgument" in told
     s3.head_object(Bucket=bucket, Key="a")
-
-
-def test_conditions_that_are_not_implemented_are_told_by_their_headers(s3, stored):
-    bucket, etag, _ = stored
-    put = {"Bucket": bucket, "Key": "a", "Body": b"b"}
-    for condition, header in (
-        ({"IfNoneMatch": etag}, "If-None-Match"),
-        ({"IfMatch": etag, "IfNoneMatch": "*"}, "If-Match,If-None-Match"),
-    ):
-        with refused("NotImplemented", 501) as error:
-            s3.put_object(**put, **condition)
-        assert error.response["Error"]["Header"] == header
-        words = "A header you provided implies functionality that is not implemented"
-        assert error.message.startswith(words)
-    assert s3.head_object(Bucket=bucket, Key="a")["ETag"] == etag

@@ -12,10 +12,13 @@ use super::details::carried;
 use super::mismatches::hexadecimal;
 use crate::limits::ECHO_MAX_BYTES;
 
+const IF_MATCH: &str = "If-Match";
+const IF_NONE_MATCH: &str = "If-None-Match";
+
 /// Headers of conditions, and as errors call them.
 const CONDITIONS: [(&str, &str); 4] = [
-    ("if-match", "If-Match"),
-    ("if-none-match", "If-None-Match"),
+    ("if-match", IF_MATCH),
+    ("if-none-match", IF_NONE_MATCH),
     ("if-modified-since", "If-Modified-Since"),
     ("if-unmodified-since", "If-Unmodified-Since"),
 ];
@@ -29,7 +32,18 @@ pub(crate) fn of_conditions(error: S3Error, headers: &HeaderMap) -> S3Error {
         .iter()
         .filter(|(name, _)| headers.contains_key(*name));
     let sent: Vec<_> = sent.map(|(_, told)| *told).collect();
-    carried(error, &[("Header", sent.join(","))])
+    let why = match sent.as_slice() {
+        [one @ (IF_MATCH | IF_NONE_MATCH)] => {
+            format!("We don't accept the provided value of {one} header for this API")
+        }
+        [IF_MATCH, IF_NONE_MATCH] => {
+            "Multiple conditional request headers present in the request".to_owned()
+        }
+        _ => String::new(),
+    };
+    let mut told = vec![("Header", sent.join(",")), ("additionalMessage", why)];
+    told.retain(|(_, text)| !text.is_empty());
+    carried(error, &told)
 }
 
 /// What came has another MD5 than was sent with it. AWS writes the one that was sent in digits, and
@@ -121,8 +135,14 @@ mod tests {
         let mut told = refused.headers().unwrap().clone();
         assert_eq!(
             taken(&mut told).unwrap(),
-            "<Header>If-Match,If-None-Match</Header>"
+            "<Header>If-Match,If-None-Match</Header><additionalMessage>Multiple conditional \
+             request headers present in the request</additionalMessage>"
         );
+        let dated = HeaderMap::from_iter([(http::header::IF_MODIFIED_SINCE, any())]);
+        let refused = of_conditions(s3_error!(NotImplemented, "no"), &dated);
+        let told = taken(&mut refused.headers().unwrap().clone());
+        let header = "<Header>If-Modified-Since</Header>";
+        assert_eq!(told.as_deref(), Some(header));
         let other = of_conditions(s3_error!(InvalidArgument, "no"), &sent);
         assert!(other.headers().is_none());
     }
