@@ -167,9 +167,9 @@ fn from_writing(error: VaultError) -> S3Error {
         }
         VaultError::TooLarge { limit_bytes } => writes::too_large(limit_bytes),
         VaultError::Invalid { what } => s3_error!(InvalidRequest, "{what}"),
-        VaultError::Checksum(error @ ChecksumError::OtherOfPart { .. }) => {
-            s3_error!(BadDigest, "{error}")
-        }
+        VaultError::Checksum(
+            error @ (ChecksumError::OtherOfPart { .. } | ChecksumError::OtherOfWhole { .. }),
+        ) => s3_error!(BadDigest, "{error}"),
         VaultError::Checksum(ChecksumError::OtherMd5 { sent, computed }) => {
             writes::other_md5(sent, computed)
         }

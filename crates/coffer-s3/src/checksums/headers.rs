@@ -37,7 +37,13 @@ pub(crate) fn header_value(headers: &HeaderMap) -> S3Result<Option<(ChecksumAlgo
             continue;
         }
         let row = ALGORITHMS.iter().find(|row| row.header == name);
-        let algorithm = by_name(row.map_or("", |row| row.name))?;
+        let unknown = || {
+            s3_error!(
+                InvalidRequest,
+                "The algorithm type you specified in x-amz-checksum- header is invalid."
+            )
+        };
+        let algorithm = row.ok_or_else(unknown)?.algorithm;
         let value = value
             .to_str()
             .ok()

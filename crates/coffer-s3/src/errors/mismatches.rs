@@ -2,7 +2,7 @@
 //! so that clients can compare them with their own. They are made of what was sent, and no key is
 //! in them.
 
-use s3s::S3Error;
+use s3s::{S3Error, s3_error};
 
 use crate::errors::details;
 use crate::limits::{ECHO_MAX_BYTES, SIGNED_ECHO_MAX_BYTES};
@@ -33,6 +33,18 @@ pub(crate) fn compared(
     details::with(error, told)
 }
 
+/// What stands in an `Authorization` header names no scheme that there is. It is not told, for it
+/// may hold the secret of another one.
+pub(crate) fn no_scheme(authorization: &str) -> S3Error {
+    let what = if authorization.contains(' ') {
+        "Unsupported Authorization Type"
+    } else {
+        "Authorization header is invalid -- one and only one ' ' (space) required."
+    };
+    let told = [("ArgumentName", "Authorization".to_owned())];
+    details::carried(s3_error!(InvalidArgument, "{what}"), &told)
+}
+
 /// What is told of a body that has another SHA-256 than was announced for it, as XML.
 pub(crate) fn of_sha256([announced, computed]: &[[u8; 32]; 2]) -> String {
     let [announced, computed] = [announced, computed].map(|hash| hexadecimal(hash, ""));
@@ -50,8 +62,6 @@ pub(super) fn hexadecimal(bytes: &[u8], between: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use s3s::s3_error;
-
     use super::*;
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) fn no_tags(marker: VersionId) -> S3Error {
 fn only_deleted() -> S3Error {
     s3_error!(
         MethodNotAllowed,
-        "The specified method is not allowed against this resource: it is a delete marker"
+        "The specified method is not allowed against this resource."
     )
 }
 

@@ -91,7 +91,8 @@ pub(crate) fn of_part(refused: S3Error, etag: Option<String>) -> S3Error {
 pub(super) fn invalid_part(number: u32) -> S3Error {
     let error = s3_error!(
         InvalidPart,
-        "Part {number} could not be found, or its entity tag or checksum is not the one stored"
+        "One or more of the specified parts could not be found.  The part may not have been \
+         uploaded, or the specified entity tag may not match the part's entity tag."
     );
     carried(error, &[("PartNumber", number.to_string())])
 }
@@ -99,8 +100,7 @@ pub(super) fn invalid_part(number: u32) -> S3Error {
 pub(super) fn part_too_small(number: u32, size_bytes: u64) -> S3Error {
     let error = s3_error!(
         EntityTooSmall,
-        "Your proposed upload is smaller than the minimum allowed size: part {number} has \
-         {size_bytes} bytes, all but the last need at least {PART_MIN_BYTES}"
+        "Your proposed upload is smaller than the minimum allowed size"
     );
     let told = [
         ("ProposedSize", size_bytes.to_string()),
@@ -113,7 +113,7 @@ pub(super) fn part_too_small(number: u32, size_bytes: u64) -> S3Error {
 pub(super) fn too_large(limit_bytes: u64) -> S3Error {
     let error = s3_error!(
         EntityTooLarge,
-        "Your proposed upload exceeds the maximum allowed size of {limit_bytes} bytes"
+        "Your proposed upload exceeds the maximum allowed size"
     );
     carried(error, &[("MaxSizeAllowed", limit_bytes.to_string())])
 }

@@ -229,13 +229,13 @@ fn incoming(
 fn outside((least, most): LengthRange, bytes: u64) -> Option<S3Error> {
     if bytes > most {
         let message = "Your proposed upload exceeds the maximum allowed size";
-        let error = s3_error!(EntityTooLarge, "{message}: {most} bytes");
+        let error = s3_error!(EntityTooLarge, "{message}");
         let told = vec![("MaxSizeAllowed", most.to_string())];
         return Some(details::with(error, told));
     }
     (bytes < least).then(|| {
         let message = "Your proposed upload is smaller than the minimum allowed size";
-        let error = s3_error!(EntityTooSmall, "{message}: {least} bytes");
+        let error = s3_error!(EntityTooSmall, "{message}");
         let told = vec![
             ("ProposedSize", bytes.to_string()),
             ("MinSizeAllowed", least.to_string()),

@@ -7,7 +7,8 @@ use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result};
 
 use crate::errors::custom;
-use crate::parameters::acl::{asked, of_document};
+use crate::errors::details::carried;
+use crate::parameters::acl::{asked, of_document, sent};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
 
@@ -89,19 +90,25 @@ pub(crate) async fn put_object_acl(
 
 /// The list that a request asks for, in its headers or its body.
 fn list(headers: &HeaderMap, document: Option<AccessControlPolicy>) -> S3Result<AskedAcl> {
-    match (asked(headers)?, document) {
-        (AskedAcl::None, Some(document)) => of_document(document),
-        (AskedAcl::None, None) => Err(custom(
-            "MissingSecurityHeader",
-            StatusCode::BAD_REQUEST,
-            "Your request was missing a required header: x-amz-acl",
-        )),
-        (list, None) => Ok(list),
-        (_, Some(_)) => Err(custom(
+    if document.is_some() && !sent(headers).is_empty() {
+        return Err(custom(
             "UnexpectedContent",
             StatusCode::BAD_REQUEST,
-            "This request does not support content: its headers have an access control list",
-        )),
+            "This request does not support content.",
+        ));
+    }
+    match (asked(headers)?, document) {
+        (AskedAcl::None, Some(document)) => of_document(document),
+        (AskedAcl::None, None) => {
+            let error = custom(
+                "MissingSecurityHeader",
+                StatusCode::BAD_REQUEST,
+                "Your request was missing a required header",
+            );
+            let missing = ("MissingHeaderName", "x-amz-acl".to_owned());
+            Err(carried(error, &[missing]))
+        }
+        (list, _) => Ok(list),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::checksums::elements::{PartSum, sums_of_parts};
 use crate::checksums::fields::set_checksum;
 use crate::checksums::headers::header_value;
 use crate::errors::{etag_of_refused, of_conditions, of_part};
-use crate::http::{conditions, percent, ranges};
+use crate::http::{conditions, percent, ranges, text_of};
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
@@ -272,16 +272,17 @@ fn whole(
 /// The length that the object must have. s3s reads a number up to the first byte that is no digit.
 fn object_size(headers: &HeaderMap) -> S3Result<Option<u64>> {
     let mut sizes = headers.get_all(OBJECT_SIZE).iter();
-    let Some(size) = sizes.next() else {
+    let Some(sent) = sizes.next() else {
         return Ok(None);
     };
-    let is_number = size.as_bytes().iter().all(u8::is_ascii_digit);
-    let size = size.to_str().ok().and_then(|text| text.parse().ok());
+    let is_number = sent.as_bytes().iter().all(u8::is_ascii_digit);
+    let size = sent.to_str().ok().and_then(|text| text.parse().ok());
     match size {
         Some(size) if is_number && sizes.next().is_none() => Ok(Some(size)),
         _ => Err(s3_error!(
             InvalidRequest,
-            "Value for x-amz-mp-object-size header is invalid."
+            "Value for x-amz-mp-object-size header is invalid: '{}'",
+            text_of(sent.as_bytes())
         )),
     }
 }

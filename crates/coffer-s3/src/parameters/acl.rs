@@ -63,9 +63,16 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedAcl> {
     if !has_any(headers, ACL) && !has_any(headers, GRANT) {
         return Ok(AskedAcl::None);
     }
+    let has_grants = HEADERS.iter().any(|(name, ..)| headers.contains_key(*name));
     let canned = match headers.get(ACL) {
         None => None,
         Some(value) if value.is_empty() => None,
+        Some(_) if has_grants => {
+            return Err(s3_error!(
+                InvalidRequest,
+                "Specifying both Canned ACLs and Header Grants is not allowed"
+            ));
+        }
         Some(value) => {
             let known = value.to_str().ok().and_then(CannedAcl::from_name);
             Some(known.ok_or_else(|| {
@@ -75,19 +82,13 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedAcl> {
         }
     };
     let mut grants = Vec::new();
-    let mut has_grants = false;
     for (name, permission, _) in HEADERS {
         for value in headers.get_all(name) {
-            has_grants = true;
             let text = value.to_str().map_err(|_| not_recognized())?;
             read_grantees(text, permission, &mut grants)?;
         }
     }
     match canned {
-        Some(_) if has_grants => Err(s3_error!(
-            InvalidRequest,
-            "Specifying both Canned ACLs and Header Grants is not allowed"
-        )),
         Some(canned) => Ok(AskedAcl::Canned(canned)),
         None if has_grants => Ok(AskedAcl::Grants(grants)),
         None => Ok(AskedAcl::None),

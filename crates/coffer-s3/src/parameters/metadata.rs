@@ -70,15 +70,15 @@ pub(crate) fn redirect_of(headers: &HeaderMap) -> S3Result<Option<String>> {
     let is_place = ["/", "http://", "https://"]
         .iter()
         .any(|start| text.starts_with(start));
-    if !is_place || text.len() > REDIRECT_MAX_BYTES {
-        return Err(custom(
-            "InvalidRedirectLocation",
-            StatusCode::BAD_REQUEST,
-            "The website redirect location must have a prefix of 'http://' or 'https://' or '/', \
-             and at most 2,048 bytes.",
-        ));
-    }
-    Ok(Some(text.to_owned()))
+    let wrong = match (is_place, text.len() <= REDIRECT_MAX_BYTES) {
+        (true, true) => return Ok(Some(text.to_owned())),
+        (false, _) => {
+            "The website redirect location must have a prefix of 'http://' or 'https://' or '/'."
+        }
+        (true, false) => "The length of website redirect location cannot exceed 2,048 characters.",
+    };
+    let status = StatusCode::BAD_REQUEST;
+    Err(custom("InvalidRedirectLocation", status, wrong))
 }
 
 /// User metadata from the headers as the client sent them. What was sent twice becomes one value

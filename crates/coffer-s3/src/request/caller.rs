@@ -163,10 +163,9 @@ pub(crate) fn fault_error(fault: BodyFault) -> S3Error {
             RequestTimeout,
             "Your socket connection to the server was not written to fast enough"
         ),
-        BodyFault::Malformed => s3_error!(
-            IncompleteBody,
-            "The request body terminated unexpectedly: its aws-chunked encoding is malformed"
-        ),
+        BodyFault::Malformed => {
+            s3_error!(IncompleteBody, "The request body terminated unexpectedly")
+        }
         BodyFault::Incomplete => from_vault(VaultError::IncompleteBody),
         BodyFault::TooLong => s3_error!(MaxMessageLengthExceeded, "Your request was too large."),
         BodyFault::NoRoom => s3_error!(

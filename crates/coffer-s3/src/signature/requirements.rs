@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, header};
 use s3s::region::Region;
 use s3s::{S3Error, S3Result, s3_error};
 
-use crate::errors::details;
+use crate::errors::{details, mismatches};
 use crate::http::percent::form_pairs;
 use crate::limits::PRESIGNED_MAX_SECONDS;
 use crate::signature::signer::REQUEST;
@@ -142,10 +142,7 @@ impl<'a> Authorization<'a> {
     pub(crate) fn parse(text: &'a str) -> S3Result<Self> {
         const NAMES: [&str; 3] = ["Credential", "SignedHeaders", "Signature"];
         let Some(text) = text.strip_prefix(REQUEST) else {
-            let error = s3_error!(InvalidArgument, "Unsupported Authorization Type");
-            // What was sent may hold the secret of another scheme.
-            let told = [("ArgumentName", "Authorization".to_owned())];
-            return Err(details::carried(error, &told));
+            return Err(mismatches::no_scheme(text));
         };
         let (mut found, mut wrong, mut count) = ([None; 3], None, 0);
         for component in text.split(',').map(str::trim_start) {

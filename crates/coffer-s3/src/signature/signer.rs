@@ -42,12 +42,6 @@ impl<'a> Scope<'a> {
         ) else {
             return Err(malformed());
         };
-        if date.len() != 8 || !date.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(format!(
-                "incorrect date format \"{date}\". This date in the credential must be in the \
-                 format \"yyyyMMdd\"."
-            ));
-        }
         if service != "s3" {
             return Err(format!(
                 "incorrect service \"{service}\". This endpoint belongs to \"s3\"."
@@ -56,6 +50,12 @@ impl<'a> Scope<'a> {
         if terminal != "aws4_request" {
             return Err(format!(
                 "incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."
+            ));
+        }
+        if date.len() != 8 || !date.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(format!(
+                "incorrect date format \"{date}\". This date in the credential must be in the \
+                 format \"yyyyMMdd\"."
             ));
         }
         Ok(Self {

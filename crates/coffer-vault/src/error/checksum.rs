@@ -33,6 +33,15 @@ pub enum ChecksumError {
         /// What the bytes have.
         computed: [u8; 16],
     },
+    /// What the parts make up has another checksum than was sent with their completion.
+    #[error(
+        "The {} you specified did not match the calculated checksum.",
+        algorithm.word().to_ascii_uppercase()
+    )]
+    OtherOfWhole {
+        /// Of which algorithm.
+        algorithm: ChecksumAlgorithm,
+    },
     /// A completion names a part by a checksum of another algorithm than the upload's.
     #[error(
         "The {} you specified for part {number} did not match what we received: the upload was \

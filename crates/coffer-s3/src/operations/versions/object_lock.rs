@@ -70,7 +70,7 @@ pub(crate) async fn put_configuration(
     caller.check_xml_body(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
     let asked = request.input.object_lock_configuration;
-    let asked = asked.ok_or_else(malformed)?;
+    let asked = asked.ok_or_else(|| s3_error!(MissingRequestBodyError, "Request Body is empty"))?;
     let enabled = asked
         .object_lock_enabled
         .as_ref()

@@ -65,14 +65,17 @@ pub(super) fn check_whole(expected: Option<&str>, checksum: Option<&Checksum>) -
     let Some(expected) = expected else {
         return Ok(());
     };
-    let value = checksum.map_or("", |checksum| &checksum.value);
-    let bare = match checksum.map(|checksum| checksum.kind) {
-        Some(ChecksumKind::Composite) => value.rsplit_once('-').map_or(value, |(bare, _)| bare),
-        _ => value,
+    let Some(checksum) = checksum else {
+        return Err(VaultError::BadDigest { what: "checksum" });
+    };
+    let (algorithm, value) = (checksum.algorithm, checksum.value.as_str());
+    let bare = match checksum.kind {
+        ChecksumKind::Composite => value.rsplit_once('-').map_or(value, |(bare, _)| bare),
+        ChecksumKind::FullObject => value,
     };
     if expected == value || expected == bare {
         Ok(())
     } else {
-        Err(VaultError::BadDigest { what: "checksum" })
+        Err(ChecksumError::OtherOfWhole { algorithm }.into())
     }
 }
