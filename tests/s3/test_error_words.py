@@ -54,6 +54,50 @@ def test_parts(s3, server, bucket):
     assert message(told) == "Value for x-amz-mp-object-size header is invalid: 'size'"
 
 
+@pytest.mark.parametrize(("number", "code"), [(0, "PartNumber must be >= 1"), (10_001, "Part")])
+def test_numbers_of_parts(s3, bucket, number, code):
+    where, [part, _] = begun(s3, bucket)
+    named = {"Parts": [part | {"PartNumber": number}]}
+    with refused("InvalidArgument", 400) as error:
+        s3.complete_multipart_upload(**where, MultipartUpload=named)
+    assert error.message.startswith(code)
+    told = error.response["Error"]
+    assert number or (told["ArgumentName"], told["ArgumentValue"]) == ("PartNumber", "0")
+
+
+def test_kinds_of_checksums(server, bucket):
+    for kind, words in (
+        ("HALF", "Value for x-amz-checksum-type header is invalid."),
+        (
+            "COMPOSITE",
+            "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm "
+            "header.",
+        ),
+    ):
+        headers = {"x-amz-checksum-type": kind}
+        asked = {"query": "uploads=", "headers": headers}
+        status, _, told = raw.send(server, "POST", f"/{bucket}/a", **asked)
+        assert status == 400 and b"<Code>InvalidRequest</Code>" in told, told
+        assert message(told) == words
+
+
+def test_checksums_of_a_part(s3, server, bucket):
+    where, parts = begun(s3, bucket, ChecksumAlgorithm="CRC32", ChecksumType="FULL_OBJECT")
+    named = {"Parts": [parts[0] | {"ChecksumSHA1": "Kq5sNclPz7QV2+lfQIuc6R7oRu0="}]}
+    with refused("BadDigest", 400) as error:
+        s3.complete_multipart_upload(**where, MultipartUpload=named)
+    assert error.message == "The sha1 you specified for part 1 did not match what we received."
+    asked = {
+        "query": f"partNumber=3&uploadId={where['UploadId']}",
+        "headers": {"x-amz-checksum-sha1": "", "x-amz-checksum-crc32c": ""},
+    }
+    status, _, told = raw.send(server, "PUT", f"/{bucket}/parts", body=b"few", **asked)
+    assert status == 400 and b"<Code>InvalidRequest</Code>" in told, told
+    assert message(told) == (
+        "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
+    )
+
+
 def test_checksums_of_a_whole(s3, bucket):
     kind = {"ChecksumType": "FULL_OBJECT"}
     where, parts = begun(s3, bucket, ChecksumAlgorithm="CRC32", **kind)

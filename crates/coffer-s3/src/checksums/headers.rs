@@ -30,10 +30,20 @@ pub(crate) fn tells_of_checksums(headers: &HeaderMap) -> bool {
 
 /// The one checksum in the headers, if any.
 pub(crate) fn header_value(headers: &HeaderMap) -> S3Result<Option<(ChecksumAlgorithm, String)>> {
+    let is_value_of =
+        |name: &str| name.starts_with("x-amz-checksum-") && !NOT_VALUES.contains(&name);
+    if headers
+        .keys()
+        .filter(|name| is_value_of(name.as_str()))
+        .count()
+        > 1
+    {
+        return Err(too_many());
+    }
     let mut found = None;
     for (name, value) in headers {
         let name = name.as_str();
-        if !name.starts_with("x-amz-checksum-") || NOT_VALUES.contains(&name) {
+        if !is_value_of(name) {
             continue;
         }
         let row = ALGORITHMS.iter().find(|row| row.header == name);

@@ -99,7 +99,7 @@ impl Policy {
             named.push(name);
         }
         if !named.iter().any(|name| name == "bucket") {
-            return Err(denied("Policy has no condition for the bucket"));
+            return Err(denied("Extra input fields: bucket"));
         }
         let extra = fields.each().map(|(name, _)| name).find(|name| {
             let is_free = FREE.contains(name) || name.starts_with("x-ignore-");

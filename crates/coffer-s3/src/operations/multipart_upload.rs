@@ -9,13 +9,14 @@ use s3s::dto::{
     self, AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
     CompleteMultipartUploadOutput, CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag,
 };
-use s3s::{S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::xml_bodies::CanonicalXml;
 use crate::checksums::algorithms::{by_name, kind, name as algorithm_name};
 use crate::checksums::elements::{PartSum, sums_of_parts};
 use crate::checksums::fields::set_checksum;
 use crate::checksums::headers::header_value;
+use crate::errors::details::of_argument;
 use crate::errors::{etag_of_refused, of_conditions, of_part};
 use crate::http::{conditions, percent, ranges, text_of};
 use crate::lifecycle::told as told_of_rules;
@@ -96,11 +97,12 @@ fn announced(
     let Some(algorithm) = algorithm else {
         return match asked_kind {
             None => Ok(None),
-            Some(_) => Err(s3_error!(
+            Some(dto::ChecksumType::FULL_OBJECT | dto::ChecksumType::COMPOSITE) => Err(s3_error!(
                 InvalidRequest,
                 "The x-amz-checksum-type header can only be used with the \
                  x-amz-checksum-algorithm header."
             )),
+            Some(_) => Err(no_type()),
         };
     };
     let algorithm = by_name(algorithm)?;
@@ -122,14 +124,16 @@ fn announced(
                 algorithm.word()
             ));
         }
-        Some(_) => {
-            return Err(s3_error!(
-                InvalidRequest,
-                "Value for x-amz-checksum-type header is invalid."
-            ));
-        }
+        Some(_) => return Err(no_type()),
     };
     Ok(Some((algorithm, checksum_kind)))
+}
+
+fn no_type() -> S3Error {
+    s3_error!(
+        InvalidRequest,
+        "Value for x-amz-checksum-type header is invalid."
+    )
 }
 
 /// `AbortMultipartUpload`.
@@ -250,12 +254,7 @@ fn whole(
                 begun.as_str()
             ));
         }
-        Some(_) => {
-            return Err(s3_error!(
-                InvalidRequest,
-                "Value for x-amz-checksum-type header is invalid."
-            ));
-        }
+        Some(_) => return Err(no_type()),
     }
     match header_value(headers)? {
         None => Ok(None),
@@ -292,6 +291,10 @@ fn completed_part(part: dto::CompletedPart, checksum: PartSum) -> S3Result<Compl
     let number = part
         .part_number
         .ok_or_else(|| s3_error!(MalformedXML, "A part needs a number"))?;
+    if number < 1 {
+        let error = s3_error!(InvalidArgument, "PartNumber must be >= 1");
+        return Err(of_argument(error, "PartNumber", &number.to_string()));
+    }
     let number = ranges::part_number(number)?;
     let etag = part
         .e_tag

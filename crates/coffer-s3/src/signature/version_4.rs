@@ -116,7 +116,8 @@ pub(crate) fn check_presigned(
     if !is_of_day(scope, at) {
         return Err(parameters(format!(
             "Invalid credential date \"{}\". This date is not the same as X-Amz-Date: \"{}\".",
-            scope.date, at.text
+            scope.date,
+            at.text.split('T').next().unwrap_or(at.text)
         )));
     }
     let content = content_of(head)?;

@@ -44,10 +44,8 @@ pub enum ChecksumError {
     },
     /// A completion names a part by a checksum of another algorithm than the upload's.
     #[error(
-        "The {} you specified for part {number} did not match what we received: the upload was \
-         created using a {} checksum.",
-        sent.word(),
-        announced.word()
+        "The {} you specified for part {number} did not match what we received.",
+        sent.word()
     )]
     OtherOfPart {
         /// The part's number.
