@@ -171,6 +171,26 @@ def test_lists(server, bucket, headers, body, code, words):
     assert (missing in told) == (code == "MissingSecurityHeader")
 
 
+@pytest.mark.parametrize("until", ["soon", "2030-01-01", "Tue, 01 Jan 2030 00:00:00 GMT"])
+def test_ends_of_locks(server, s3, bucket, until):
+    """Neither passed over nor locked until another time."""
+    lock = {"x-amz-object-lock-mode": "GOVERNANCE", "x-amz-object-lock-retain-until-date": until}
+    source = {"x-amz-copy-source": f"{bucket}/source"}
+    s3.put_object(Bucket=bucket, Key="source", Body=b"a")
+    for method, query, headers in (
+        ("PUT", "", lock),
+        ("PUT", "", lock | source),
+        ("POST", "uploads=", lock),
+    ):
+        asked = {"query": query, "headers": headers}
+        status, _, told = raw.send(server, method, f"/{bucket}/a", **asked)
+        assert status == 400 and b"<Code>InvalidArgument</Code>" in told, told
+        assert message(told) == "The retain until date must be provided in ISO 8601 format"
+        assert f"<ArgumentValue>{until}</ArgumentValue>".encode() in told
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
+
+
 def test_an_object_lock_configuration_that_is_empty(server, bucket):
     status, _, told = raw.send(server, "PUT", f"/{bucket}", query="object-lock=")
     assert status == 400 and b"<Code>MissingRequestBodyError</Code>" in told, told

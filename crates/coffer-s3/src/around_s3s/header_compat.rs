@@ -25,6 +25,7 @@ use crate::http::ranges;
 use crate::http::single;
 use crate::parameters::copy_source;
 use crate::parameters::customer_key;
+use crate::parameters::lock;
 use crate::parameters::metadata::USER_METADATA;
 use crate::request::caller::Original;
 
@@ -135,6 +136,8 @@ fn drop_fraction(headers: &mut HeaderMap) {
 enum Tells {
     Range,
     Date,
+    /// Until when an object is to be locked, which operations read from the header as it came.
+    LockEnd,
     Etags,
     CopySource,
     ContentType,
@@ -156,6 +159,7 @@ impl Tells {
             | "expires"
             | "x-amz-copy-source-if-modified-since"
             | "x-amz-copy-source-if-unmodified-since" => Self::Date,
+            lock::UNTIL => Self::LockEnd,
             "if-match"
             | "if-none-match"
             | "x-amz-copy-source-if-match"
@@ -198,6 +202,10 @@ fn is_odd(tells: Tells, values: GetAll<'_, HeaderValue>) -> bool {
         Tells::Date => {
             let is_date = |text: &str| Timestamp::parse(TimestampFormat::HttpDate, text).is_ok();
             is_twice || !is_text(is_date)
+        }
+        Tells::LockEnd => {
+            let is_time = |text: &str| Timestamp::parse(TimestampFormat::DateTime, text).is_ok();
+            !is_twice && !is_text(is_time)
         }
         Tells::Etags => is_twice || ETagCondition::parse_http_header(first.as_bytes()).is_err(),
         Tells::CopySource => !is_twice && is_ours_alone(first),

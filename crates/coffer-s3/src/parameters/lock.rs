@@ -32,7 +32,7 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedLock> {
                 let error = s3_error!(InvalidArgument, "Unknown wormMode directive.");
                 of_argument(error, MODE, mode)
             })?,
-            until_ms: until_of(until)?,
+            until_ms: until_of(until).map_err(|error| of_argument(error, UNTIL, until))?,
         }),
         _ => {
             return Err(s3_error!(
