@@ -127,3 +127,32 @@ def test_a_name_as_in_the_namespace_of_an_account(s3):
     s3.create_bucket(Bucket=name)
     assert s3.head_bucket(Bucket=name)["BucketRegion"] == "us-east-1"
     s3.delete_bucket(Bucket=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("content-md5", "ä"),
+        ("x-amz-acl", "ä"),
+        ("x-amz-checksum-crc32", "ä"),
+        ("x-amz-expected-bucket-owner", "ä"),
+        ("x-amz-grant-read", "id=ä"),
+        ("x-amz-object-lock-legal-hold", "ä"),
+        ("x-amz-object-lock-mode", "ä"),
+        ("x-amz-sdk-checksum-algorithm", "ä"),
+        ("x-amz-server-side-encryption", "ä"),
+        ("x-amz-storage-class", "ä"),
+        ("x-amz-tagging", "ä=b"),
+        ("x-amz-website-redirect-location", "/ä"),
+    ],
+)
+def test_headers_that_are_no_ascii(server, s3, bucket, name, value):
+    status, _, told = raw.send(server, "PUT", f"/{bucket}/a", headers={name: value}, body=b"a")
+    assert status == 400 and element(told, "Code"), told
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+def test_a_range_that_is_no_ascii_is_none(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"whole")
+    status, _, told = raw.send(server, "GET", f"/{bucket}/a", headers={"range": "bytes=0-ä"})
+    assert (status, told) == (200, b"whole")
