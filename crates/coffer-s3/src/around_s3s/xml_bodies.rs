@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, Method, Uri};
+use http::{Extensions, HeaderMap, Method, Uri};
 use http_body::Body as _;
 use s3s::{Body, S3Result, s3_error};
 
@@ -44,6 +44,16 @@ const MALFORMED: &[u8] = b"<";
 pub(crate) struct CanonicalXml {
     pub(crate) text: Bytes,
     _reservation: Reservation,
+}
+
+impl CanonicalXml {
+    /// The document that a request brings; empty where it brings none.
+    pub(crate) fn of(extensions: &Extensions) -> &str {
+        let document = extensions.get::<Arc<Self>>();
+        document.map_or("", |document| {
+            std::str::from_utf8(&document.text).unwrap_or("")
+        })
+    }
 }
 
 /// Reads XML bodies.

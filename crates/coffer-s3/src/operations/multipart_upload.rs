@@ -1,7 +1,5 @@
 //! Multipart uploads: begun, filled, completed, aborted.
 
-use std::sync::Arc;
-
 use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind};
 use coffer_vault::{CompleteUpload, CompletedPart, NewUpload, Vault, VaultError};
 use http::{HeaderMap, HeaderName, header};
@@ -175,18 +173,10 @@ pub(crate) async fn complete(
         .multipart_upload
         .and_then(|list| list.parts)
         .unwrap_or_default();
-    let document = request.extensions.get::<Arc<CanonicalXml>>();
-    let document = document.and_then(|document| std::str::from_utf8(&document.text).ok());
-    let document = document.unwrap_or("");
+    let document = CanonicalXml::of(&request.extensions);
     let sums = sums_of_parts(document)?;
-    if sums.len() != named.len() {
+    if named.is_empty() || sums.len() != named.len() {
         return Err(s3_error!(MalformedXML));
-    }
-    if named.is_empty() {
-        return Err(s3_error!(
-            MalformedXML,
-            "You must specify at least one part"
-        ));
     }
     let announced = vault.announced_checksum(&caller.subject, &bucket, &name, id, None);
     let checksum = match announced.await {
