@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from harness.administration import ask, refused, run
 from harness.clients import s3_client
+from harness.faults import FailingSync
 from harness.sealed_copies import BUCKET, caught_up, check, files_in, made, put, status, url_of
 from harness.server import BINARY, Server, StartError, coffer
 from harness.standbys import (
@@ -139,6 +140,26 @@ def test_a_promotion_that_is_killed_is_asked_for_again(server, followed):
         promote(followed)
     serves_writes(followed)
     check(followed, names)
+
+
+def test_a_promotion_that_broke_off_is_no_other_standbys(server, followed, tmp_path, monkeypatch):
+    """The head by which it is promoted is there, and its folder is none yet."""
+    followed.kill()
+    failing = FailingSync(tmp_path, monkeypatch)
+    started(followed)
+    within(has(followed, NAMES, BUCKET))
+    heads = files_in(tmp_path / "copy/heads")
+    failing.fail("backup.json")
+    done = coffer("standby", "promote", "--data", followed.data, "--yes", text=True)
+    assert done.returncode != 0, done
+    within(lambda: standby_status(followed)["state"] == "following")
+    assert standby_status(followed)["problem"] is None
+    assert len(files_in(tmp_path / "copy/heads")) > len(heads)
+    assert "leave out --without-copy" in promote(followed, "--without-copy", expect=2)
+    failing.heal()
+    promote(followed)
+    serves_writes(followed)
+    check(followed, NAMES)
 
 
 def test_a_second_standby_is_told(server, followed, tmp_path):
