@@ -2,6 +2,7 @@
 
 import time
 
+from harness import raw
 from harness.administration import run
 from harness.age import RECIPIENT
 from harness.clients import s3_client
@@ -36,6 +37,8 @@ def test_buckets_without_a_key_keep_no_write_from_others(tmp_path, store):
 
 
 RECORD = b"cofferRE"
+#: So many records may be in no head; and more writes than that.
+RECORDS_BOUND, WRITES = 1024, 1100
 
 
 def last_entries(store):
@@ -91,21 +94,26 @@ def test_a_catalog_that_does_not_open_after_a_takeover_loses_nothing(tmp_path, s
             first.kill()
             assert last_entries(store)[0] == head, "what was acknowledged last is in records alone"
             told = answered(lambda: left_out(second), 30)[1]
-            assert "can't be opened" in told
+            assert "can't be opened" in told and f"after {RECORDS_BOUND} records" in told
+            page = raw.get_admin(second, "/metrics")[1]
+            assert 'coffer_replica_buckets_left_out{replica="engine"} 1' in page
+            # Each is answered, by a record or a head.
             there.create_bucket(Bucket="other")
-            there.put_object(Bucket="other", Key="x", Body=b"y")
-            headed(store)
+            for number in range(WRITES):
+                there.put_object(Bucket="other", Key=f"{number % 100}", Body=b"%d" % number)
+            assert last_entries(store)[0] > head + RECORDS_BOUND // 4
     with Gateway(tmp_path / "three", url_at(store)) as third:
         s3 = client(third, key)
         answered(lambda: s3.list_buckets(), 30)
         for name in names:
             assert got(s3, name) == name.encode() * 100, name
-        assert s3.get_object(Bucket="other", Key="x")["Body"].read() == b"y"
+        for number in range(WRITES - 100, WRITES):
+            assert got(s3, f"{number % 100}", "other") == b"%d" % number
         s3.put_object(Bucket="notes", Key="after", Body=b"z")
 
 
-def got(s3, name):
-    return s3.get_object(Bucket="notes", Key=name)["Body"].read()
+def got(s3, name, bucket="notes"):
+    return s3.get_object(Bucket=bucket, Key=name)["Body"].read()
 
 
 def left_out(gateway):
