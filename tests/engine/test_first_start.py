@@ -23,7 +23,7 @@ def killed(tmp_path, store):
     policies.put(at, "log", policies.statement("Deny", "*", ["s3:PutObject"], head))
     gateway = Gateway(tmp_path / "one", url_at(store))
     with pytest.raises(StartError, match="no ready line"):
-        gateway.start(10)
+        gateway.start(15)
     at.delete_bucket_policy(Bucket="log")
     left = objects(at)
     assert any("/keystores/" in name for name in left), left
