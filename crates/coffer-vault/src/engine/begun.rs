@@ -3,8 +3,8 @@
 //!
 //! What lies there is taken for that only where it shows: no segment and no blob, heads that open
 //! with the keystore beside them and say that the log was never whole, and a keystore that knows of
-//! no more. Nothing is removed for it: it is taken over as any log, so that a gateway that began it,
-//! and was paused, finds its next number taken.
+//! no more. Nothing is removed for it: it is taken over as any log, so that a gateway that began
+//! it, and was paused, finds its next number taken.
 
 use std::path::Path;
 

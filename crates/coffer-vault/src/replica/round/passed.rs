@@ -141,7 +141,8 @@ impl Round {
         }
     }
 
-    /// Tells of those that are still there. Of these, `behind`, the log has more than the next head.
+    /// Tells of those that are still there. The log has more of these, `behind`, than the next
+    /// head.
     pub(super) fn tell_passed(
         &mut self,
         inner: &Inner,
