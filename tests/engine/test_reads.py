@@ -13,9 +13,9 @@ from harness.administration import make_subject, run
 from harness.auditing import export
 from harness.clients import s3_client
 from harness.content import MIB, content
-from harness.engines import Gateway, answered, client, url_at
+from harness.engines import Gateway, answered, answers, answers_itself, client, url_at
 from harness.policies import arn, put, statement
-from harness.raw import connect, metric, request_head, signed_headers
+from harness.raw import connect, request_head, signed_headers
 
 BUCKET = "reads"
 LONG_BYTES = 64 * MIB
@@ -33,23 +33,6 @@ def first(tmp_path, store):
 def second(tmp_path, store, first):
     with Gateway(tmp_path / "two", url_at(store)) as gateway:
         yield gateway
-
-
-def answers(gateway):
-    """How many requests a gateway has answered itself."""
-    return metric(gateway, "coffer_s3_requests_total")
-
-
-def answers_itself(gateway, read, seconds=30):
-    """Reads until the gateway answers itself; the last answer."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        before = answers(gateway)
-        told = read()
-        if answers(gateway) > before:
-            return told
-        time.sleep(0.1)
-    raise AssertionError(f"all was forwarded\n{gateway.log()}")
 
 
 def get(s3, name, bucket=BUCKET):

@@ -5,6 +5,7 @@ import time
 
 from harness.age import IDENTITY
 from harness.clients import s3_client
+from harness.raw import metric
 from harness.sealed_copies import made
 from harness.server import Server, free_port
 
@@ -51,3 +52,20 @@ def answered(call, seconds=REPLACED_SECONDS):
             if time.monotonic() - began > seconds:
                 raise AssertionError(f"not within {seconds} s: {error}") from error
             time.sleep(0.1)
+
+
+def answers(gateway):
+    """How many requests a gateway has answered itself."""
+    return metric(gateway, "coffer_s3_requests_total")
+
+
+def answers_itself(gateway, read, seconds=30):
+    """Reads until the gateway answers itself; the last answer."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = answers(gateway)
+        told = read()
+        if answers(gateway) > before:
+            return told
+        time.sleep(0.1)
+    raise AssertionError(f"all was forwarded\n{gateway.log()}")

@@ -7,9 +7,10 @@ import time
 import pytest
 from botocore.exceptions import ClientError
 
-from harness.administration import refused, run
+from harness.administration import ask, refused, run
 from harness.clients import s3_client
-from harness.sealed_copies import BUCKET, caught_up, check, made, put, status, url_of
+from harness.faults import FailingSync
+from harness.sealed_copies import BUCKET, caught_up, check, files_in, made, put, status, url_of
 from harness.server import BINARY, Server, StartError, coffer
 from harness.standbys import (
     add_copy,
@@ -141,6 +142,26 @@ def test_a_promotion_that_is_killed_is_asked_for_again(server, followed):
     check(followed, names)
 
 
+def test_a_promotion_that_broke_off_is_no_other_standbys(server, followed, tmp_path, monkeypatch):
+    """The head by which it is promoted is there, and its folder is none yet."""
+    followed.kill()
+    failing = FailingSync(tmp_path, monkeypatch)
+    started(followed)
+    within(has(followed, NAMES, BUCKET))
+    heads = files_in(tmp_path / "copy/heads")
+    failing.fail("backup.json")
+    done = coffer("standby", "promote", "--data", followed.data, "--yes", text=True)
+    assert done.returncode != 0, done
+    within(lambda: standby_status(followed)["state"] == "following")
+    assert standby_status(followed)["problem"] is None
+    assert len(files_in(tmp_path / "copy/heads")) > len(heads)
+    assert "leave out --without-copy" in promote(followed, "--without-copy", expect=2)
+    failing.heal()
+    promote(followed)
+    serves_writes(followed)
+    check(followed, NAMES)
+
+
 def test_a_second_standby_is_told(server, followed, tmp_path):
     second = standby_of(url_of(tmp_path / "copy"), tmp_path / "third", tmp_path / "credentials")
     try:
@@ -177,6 +198,37 @@ def test_where_the_copy_is_lost_with_the_original_it_goes_on_from_what_it_has(
     checked = coffer("verify", "--data", followed.data, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "rollback.accept" in run(followed, "audit", "show")
+
+
+def test_a_rotation_that_ended_while_the_next_state_came_takes_nothing(server, followed, tmp_path):
+    """Its keystore had come by then, and none of its catalogs; and what was erased stays so."""
+    copy, keystore = tmp_path / "copy", followed.data / "keystore"
+    s3_client(server).create_bucket(Bucket="doomed")
+    put(server, ["middle-1"], bucket="doomed")
+    caught_up(server)
+    within(has(followed, ["middle-1"], "doomed"))
+    followed.kill()
+    before, served = set(files_in(copy / "buckets")), keystore.read_bytes()
+    run(server, "level", "rotate", "default")
+    run(server, "bucket", "erase", "doomed", "--yes")
+    caught_up(server)
+    server.kill()
+    for path in set(files_in(copy / "buckets")) - before:
+        path.unlink()
+    started(followed)
+    within(lambda: keystore.read_bytes() != served)
+    within(lambda: standby_status(followed)["state"] == "failing")
+    check(followed, NAMES)
+    shutil.rmtree(copy)
+    promote(followed, "--without-copy")
+    serves_writes(followed)
+    check(followed, NAMES)
+    assert [found["Name"] for found in s3_client(followed).list_buckets()["Buckets"]] == [BUCKET]
+    run(followed, "level", "rotate", "default")
+    assert ask(followed, "keystore", "status")["rotating_bucket_count"] == 0
+    check(followed, NAMES)
+    checked = coffer("verify", "--data", followed.data, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_it_asks_first(followed):

@@ -19,5 +19,6 @@ pub(crate) mod move_root;
 pub(crate) mod buckets;
 pub(crate) mod levels;
 pub(crate) mod rotation;
+pub(crate) mod take_back;
 
 pub(crate) mod inspection;

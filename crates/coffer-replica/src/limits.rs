@@ -79,6 +79,9 @@ pub const UNFINISHED_AGE: Duration = Duration::from_secs(3_600);
 /// thousand numbers each there are no more in a window of ten years.
 pub const LISTED_MAX: usize = 400_000;
 
+/// What a start left that made the log of an engine, and did not end, is no more objects than this.
+pub const BEGUN_OBJECTS_MAX: usize = 1_000;
+
 /// The most blobs of a bucket whose ids begin with the same byte: of a thousand million in all.
 pub const BLOBS_LISTED_MAX: usize = 4_000_000;
 

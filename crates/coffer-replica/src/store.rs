@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ReplicaError, Result};
 use crate::head::entry::Entry;
-use crate::limits::SETTINGS_MAX_BYTES;
+use crate::limits::{BEGUN_OBJECTS_MAX, SETTINGS_MAX_BYTES};
 use crate::names::{self, CopyId, IDENTITY, LEASE, PROBES, RECORD};
 
 pub(crate) mod lease;
@@ -117,6 +117,32 @@ impl CopyRecord {
         Ok(false)
     }
 
+    /// Whether all that is here may be of a start that made the log of an engine and did not end:
+    /// heads, keystores and pieces of small files, and few of them. What the heads say is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn may_be_begun(&self, store: &dyn ObjectStore) -> Result<bool> {
+        if !self.is_of_engine {
+            return Ok(false);
+        }
+        let mut listed = store.list(None);
+        let mut count = 0;
+        while let Some(found) = listed.try_next().await? {
+            let top = found.location.parts().next();
+            let is_of_start = top.is_some_and(|top| {
+                let top = top.as_ref();
+                BESIDE.contains(&top) || OF_BEGUN_LOG.contains(&top)
+            });
+            count += 1;
+            if !is_of_start || count > BEGUN_OBJECTS_MAX {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Makes room for a copy where one was begun that holds nothing. The caller knows that none is
     /// at it still.
     ///
@@ -144,6 +170,9 @@ impl CopyRecord {
 
 /// What is in a place before the first head.
 const BESIDE: [&str; 4] = [RECORD, LEASE, IDENTITY, PROBES];
+
+/// What the log of an engine has beside that before its first bucket.
+const OF_BEGUN_LOG: [&str; 3] = [names::HEADS, names::KEYSTORES, names::PIECES];
 
 impl Copy {
     /// A copy of this id; its key is derived from `system_key`. Reads nothing.

@@ -112,7 +112,9 @@ pub use crate::copies::{CarriedStatus, CopyState, CopyStatus, EngineSeat, SyncSt
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digester, Digests};
-pub use crate::engine::{EngineIdentity, LeaseKeeper, Turn, blob_cache, prepare_cache};
+pub use crate::engine::{
+    EngineIdentity, LeaseKeeper, Turn, blob_cache, has_log, prepare_cache, take_over_begun,
+};
 pub use crate::error::{
     AdministrationError, BackupError, BodyError, ChecksumError, CopyError, CustomerKeyError,
     EraseLocked, Result, Rollback, RollbackOf, SharingError, SubjectLimit, VaultError,

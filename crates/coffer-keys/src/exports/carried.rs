@@ -18,7 +18,8 @@ use zeroize::Zeroizing;
 use crate::error::KeysError;
 use crate::exports::level::{ExportIdentity, ExportRecipient, Seal, decrypt};
 use crate::folder_copy::place_keystore;
-use crate::keystore::contents::LevelEntry;
+use crate::freshness::Held;
+use crate::keystore::contents::{Contents, LevelEntry};
 use crate::keystore::copy::{Copy, FORMAT, FoundCopy};
 use crate::keystore::state::Keystore;
 use crate::limits::SLOT_BYTES;
@@ -168,6 +169,21 @@ impl CarriedKeystore {
     /// Which generation of it this is.
     pub fn generation(&self) -> u64 {
         self.copy.generation()
+    }
+
+    /// The key of the server's own database, and how new the keystore says that all below it is;
+    /// none where the root key did not come with it.
+    ///
+    /// # Errors
+    ///
+    /// When what is in it is none.
+    pub fn system(&self) -> Result<Option<(SecretKey, Held)>, KeysError> {
+        let Some(root) = &self.root else {
+            return Ok(None);
+        };
+        let contents = Contents::from_bytes(&self.copy.open(root)?)?;
+        let key = contents.system_key(self.id(), root)?;
+        Ok(Some((key, contents.held)))
     }
 
     /// Writes it into a folder: `keystore`, and before that `root.key`, if the root key came with

@@ -36,6 +36,8 @@ pub(super) struct Fickle {
     pub(super) counts_removals: AtomicBool,
     /// What is read breaks off after so many bytes, if any are counted.
     pub(super) breaks_after: AtomicU32,
+    /// Reads of this are not answered, if it is said.
+    pub(super) silent_at: Mutex<Option<Path>>,
     /// Whether an object can be created twice.
     pub(super) is_careless: AtomicBool,
 }
@@ -114,6 +116,9 @@ impl ObjectStore for Fickle {
     ) -> object_store::Result<GetResult> {
         self.requests.fetch_add(1, Ordering::SeqCst);
         sleep(self.takes).await;
+        if self.silent_at.lock().as_ref() == Some(location) {
+            return Err(timed_out());
+        }
         let mut found = self.inner.get_opts(location, options).await?;
         let most = self.breaks_after.load(Ordering::SeqCst) as usize;
         if most > 0 && found.range.end - found.range.start > most as u64 {

@@ -36,6 +36,11 @@ async fn heads_of_the_window_that_are_gone_are_found_and_those_that_were_removed
     };
     let wanted = [(12_u64..=13, gap(10, 13)), (15..=15, gap(13, 15))];
     assert_eq!(missing(&bench, 8).await, wanted);
+    // What the store does not say is not known: it is no answer about the rest.
+    *bench.store.silent_at.lock() = Some(heads[10].clone());
+    let error = bench.copy().missing_heads(21, 8_000).await.err();
+    assert!(error.is_some_and(|error| error.is_passing()));
+    *bench.store.silent_at.lock() = None;
     // What is out of the window by now is not missed.
     assert_eq!(missing(&bench, 13).await, wanted[1..]);
     // Nor where the oldest does not open.

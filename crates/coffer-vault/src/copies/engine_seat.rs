@@ -31,6 +31,8 @@ pub struct TakenLog {
     id: CopyId,
     /// The head that took it over.
     known: KnownHead,
+    /// Whether nothing is in it yet: a first start began it, and did not end.
+    is_begun: bool,
     /// What goes on with it, once: a writer that resumed would fence off the one that came between.
     writer: Arc<Mutex<Option<CopyWriter>>>,
 }
@@ -42,7 +44,16 @@ impl TakenLog {
             right,
             id: writer.copy().id(),
             known: writer.known(),
+            is_begun: false,
             writer: Arc::new(Mutex::new(Some(writer))),
+        }
+    }
+
+    /// Of what took it over where a first start began it, and nothing is in it.
+    pub(crate) fn begun(writer: CopyWriter, right: ServingRight) -> Self {
+        Self {
+            is_begun: true,
+            ..Self::new(writer, right)
         }
     }
 }
@@ -106,7 +117,7 @@ impl EngineSeat {
     /// What the audit log says of its being taken; nothing of one that is made, for which a first
     /// start stands.
     pub(crate) fn taken_event(&self) -> Option<Event> {
-        let taken = self.taken.as_ref()?;
+        let taken = self.taken.as_ref().filter(|taken| !taken.is_begun)?;
         let event = Event::new(Act::TakeOverEngine.name(), SERVER, Outcome::Done)
             .with("gateway", &self.address)
             .with("head", taken.known.number);
@@ -135,10 +146,10 @@ impl EngineSeat {
             removed_ms: None,
             known: Some(taken.known.clone()),
             keep_ms: ENGINE_KEEP_MS,
-            rested: Some(taken.known.number),
+            rested: (!taken.is_begun).then_some(taken.known.number),
             keystore: Some(self.with_keystore()),
             sync: Some(SyncEntry {
-                since_ms: Some(now_ms()),
+                since_ms: (!taken.is_begun).then(now_ms),
                 ..self.sync()
             }),
         };

@@ -54,19 +54,10 @@ impl Vault {
     }
 
     async fn make_log(&self, seat: &EngineSeat) -> Result<()> {
-        let sync = seat.sync();
-        let new = NewCopy {
-            name: LOG_NAME.to_owned(),
-            url: seat.from.url().to_owned(),
-            keep_ms: Some(ENGINE_KEEP_MS),
-            sync: Some(Duration::from_millis(sync.wait_ms)),
-        };
-        let from = seat.from.clone();
-        let store = blocking(move || Ok(from.open(true)?)).await?;
-        // What a gateway left that was killed here before the log had a first head.
-        CopyRecord::remove_begun(&*store).await?;
-        seat.right.check()?;
-        self.begin_copy(new, Some(seat.with_keystore())).await?;
+        // One that was begun goes on.
+        if seat.taken.is_none() {
+            self.begin_log(seat).await?;
+        }
         loop {
             let copies = self.copies_now();
             let log = copies.into_iter().find(|copy| copy.name == LOG_NAME);
@@ -81,5 +72,21 @@ impl Vault {
             }
             sleep(ENGINE_FOUND_LOOKS_EVERY).await;
         }
+    }
+
+    async fn begin_log(&self, seat: &EngineSeat) -> Result<()> {
+        let sync = seat.sync();
+        let new = NewCopy {
+            name: LOG_NAME.to_owned(),
+            url: seat.from.url().to_owned(),
+            keep_ms: Some(ENGINE_KEEP_MS),
+            sync: Some(Duration::from_millis(sync.wait_ms)),
+        };
+        let from = seat.from.clone();
+        let store = blocking(move || Ok(from.open(true)?)).await?;
+        // What a gateway left that was killed here before the log had a first head.
+        CopyRecord::remove_begun(&*store).await?;
+        seat.right.check()?;
+        self.begin_copy(new, Some(seat.with_keystore())).await
     }
 }

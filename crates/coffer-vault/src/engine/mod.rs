@@ -19,6 +19,8 @@ mod cache;
 
 mod blobs;
 
+mod begun;
+
 mod found;
 
 mod identity;
@@ -27,6 +29,7 @@ mod keeper;
 
 mod reads;
 
+pub use self::begun::{has_log, take_over_begun};
 pub use self::blobs::blob_cache;
 pub use self::cache::prepare_cache;
 pub(crate) use self::cache::refuse_cache;

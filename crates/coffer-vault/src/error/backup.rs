@@ -179,9 +179,9 @@ pub enum CopyError {
     /// The first round of an engine's log is not done.
     #[error(
         "the engine's log is begun and not complete: the gateway that makes it needs some seconds \
-         more, or was ended, and then nothing was acknowledged. If none is at it, stop all \
-         gateways, empty the store there (`identity` may stay) and their folders, and start them \
-         again"
+         more. If none is at it, more is there than a first start leaves that was ended: put the \
+         store back, where it lost anything. If no engine was there before, stop all gateways, \
+         empty the store there (`identity` may stay) and their folders, and start them again"
     )]
     EngineNeverComplete,
     /// The copy, or its store.

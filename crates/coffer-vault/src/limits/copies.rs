@@ -138,5 +138,8 @@ pub const ENGINE_RECORDS_BOUND: u64 = 4;
 /// many as waited for that one.
 pub const ENGINE_GATHERS_MAX: Duration = Duration::from_millis(8);
 
+/// So often a log is looked at whose keystore goes as it is read.
+pub const BEGUN_LOG_LOOKS: usize = 4;
+
 /// How often the first start of an engine looks whether its log is whole.
 pub const ENGINE_FOUND_LOOKS_EVERY: Duration = Duration::from_millis(50);

@@ -246,10 +246,11 @@ impl Round {
         let mut next = writer.head().clone();
         // It opens all that was read, and says no more than what is read from here on.
         next.keystore = self.carry_changed(keystore).await?;
-        let has = rows
-            .iter()
-            .map(|row| (row.id, self.commits_of(writer, row)));
-        if let Some(number) = recorded.covered_by(has) {
+        let has = rows.iter();
+        let has: Vec<_> = has
+            .map(|row| (row.id, self.commits_of(writer, row)))
+            .collect();
+        if let Some(number) = recorded.covered_by(has.iter().copied()) {
             self.cover(&mut next, number);
         }
         for (id, chain) in &self.chains {
@@ -259,7 +260,7 @@ impl Round {
         next.buckets.retain(|id, _| is_there.contains(id));
         self.missing
             .retain(|id, _| is_there.contains(&id.to_string()));
-        self.tell_passed(&inner, &rows);
+        self.tell_passed(&inner, &rows, &recorded.behind(has));
         let read = self.read_files(&next).await?;
         drop(changing);
         if let Err(error) = self.put_files(writer, read, &mut next).await {

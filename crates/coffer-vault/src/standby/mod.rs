@@ -49,6 +49,8 @@ mod sweep;
 
 mod round;
 
+mod older_keys;
+
 mod promote;
 
 mod take_over;

@@ -12,7 +12,7 @@ use coffer_replica::{CopyId, CopyReader, CopyWriter, Head, ReplicaError};
 use coffer_seal::KeystoreId;
 use tokio::sync::oneshot;
 
-use super::keystore::{self, check_head};
+use super::keystore::check_head;
 use super::states::{self, StateRecord};
 use super::{Standby, standby_folder};
 use crate::access::{Act, Actor, Role};
@@ -97,14 +97,8 @@ impl Standby {
                        --without-copy",
             });
         }
-        let (_, of) = states::newest(self.data()).ok_or(CopyError::NeverComplete)?;
-        let data = self.data().to_owned();
-        let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
-        let keystore = blocking(move || {
-            let keystore = keystore::open(&data, source.as_ref(), &secrets)?;
-            Ok((keystore.id(), keystore.generation()))
-        });
-        let keystore = keystore.await?;
+        let (state, of) = states::newest(self.data()).ok_or(CopyError::NeverComplete)?;
+        let keystore = self.take_back_keys(state).await?;
         self.complete(of, keystore).await
     }
 

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use coffer_keys::ExportIdentity;
-use coffer_replica::{CopyRecord, Place};
 use coffer_vault::{
-    BlobCache, EngineSeat, LeaseKeeper, TakenLog, Turn, Vault, VaultOptions, blob_cache,
-    prepare_cache,
+    BlobCache, EngineSeat, LeaseKeeper, ServingRight, TakenLog, Turn, Vault, VaultError,
+    VaultOptions, blob_cache, has_log, prepare_cache, take_over_begun,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -135,7 +134,7 @@ impl Drop for Tending {
 impl EngineGateway {
     /// Follows, and serves when it is this one's turn.
     async fn turn(&mut self, signals: &mut Signals, reloads: &mut Reloads) -> Result<Ended, Error> {
-        let has_log = has_log(&self.how.from).await?;
+        let has_log = self.has_log().await?;
         let (data, from) = (self.config.data.clone(), self.how.from.clone());
         let (max_bytes, cache) = (self.how.cache_bytes, self.options.cache.clone());
         let prepared = move || {
@@ -196,11 +195,11 @@ impl EngineGateway {
                 mine = turns.wait_for(|turn| *turn == Turn::Mine) => {
                     mine.map_err(stopped)?;
                     // Another may have made it, and ended.
-                    let is_made = has_log(&self.how.from).await?;
+                    let is_made = self.has_log().await?;
                     return Ok(if is_made { Ended::Again } else { Ended::Promoted });
                 }
                 () = tokio::time::sleep(GATEWAY_RETRY) => {
-                    if has_log(&self.how.from).await? {
+                    if self.has_log().await? {
                         return Ok(Ended::Again);
                     }
                 }
@@ -220,17 +219,7 @@ impl EngineGateway {
             Some(log) => log.right.clone(),
             None => self.keeper.right(),
         };
-        let seat = EngineSeat::new(
-            self.how.from.clone(),
-            &self.identity,
-            (self.keeper.address().to_owned(), right.clone()),
-            log,
-        );
-        let options = VaultOptions {
-            engine: Some(seat),
-            ..self.options.clone()
-        };
-        let vault = match Vault::open(options).await {
+        let vault = match self.open(log, right.clone()).await {
             Ok(vault) => vault,
             Err(error) if !right.holds() => {
                 tracing::warn!(%error, "the lease was lost before this gateway served");
@@ -276,12 +265,37 @@ impl EngineGateway {
         }
     }
 
+    /// Opens what the log holds that was taken over; without one, makes a log, or goes on with what
+    /// a gateway left there that was ended as it made it.
+    async fn open(&self, log: Option<TakenLog>, right: ServingRight) -> Result<Vault, VaultError> {
+        let (from, data) = (&self.how.from, &self.config.data);
+        let log = match log {
+            Some(log) => Some(log),
+            None => take_over_begun(from, &self.identity, data, right.clone()).await?,
+        };
+        let seat = EngineSeat::new(
+            from.clone(),
+            &self.identity,
+            (self.keeper.address().to_owned(), right),
+            log,
+        );
+        let options = VaultOptions {
+            engine: Some(seat),
+            ..self.options.clone()
+        };
+        Vault::open(options).await
+    }
+
+    async fn has_log(&self) -> Result<bool, VaultError> {
+        has_log(&self.how.from, &self.identity).await
+    }
+
     /// Where the store is away, nothing can be followed: until it is there again, clients are told
     /// to ask again, and who looks how this gateway is finds it alive and not ready. The vault is
     /// closed, and answers nothing.
     async fn wait_for_store(&self, vault: &Vault, signals: &mut Signals) -> Result<Ended, Error> {
         self.keeper.wants(false);
-        let looked = tokio::time::timeout(GATEWAY_RETRY, has_log(&self.how.from)).await;
+        let looked = tokio::time::timeout(GATEWAY_RETRY, self.has_log()).await;
         match looked {
             Ok(Ok(_)) => return Ok(Ended::Again),
             Ok(Err(error)) => tracing::warn!(%error, "a gateway waits for the engine's store"),
@@ -291,7 +305,7 @@ impl EngineGateway {
         let server = Server::start(&self.config, vault, listeners, Gateway::None)?;
         server.status.waits();
         let is_back = async {
-            while has_log(&self.how.from).await.is_err() {
+            while self.has_log().await.is_err() {
                 tokio::time::sleep(GATEWAY_RETRY).await;
             }
         };
@@ -331,17 +345,6 @@ async fn identity_of(config: &Config, how: &EngineHow) -> Result<ExportIdentity,
             gateway_identity(&how.from, source, args, &config.data).await
         }
     }
-}
-
-/// Whether the store holds a log.
-async fn has_log(from: &Place) -> Result<bool, Error> {
-    let from = from.clone();
-    let store = tokio::task::spawn_blocking(move || from.open(true)).await;
-    let store = store
-        .map_err(stopped)?
-        .map_err(coffer_vault::VaultError::from)?;
-    let found = CopyRecord::is_filled(&*store).await;
-    Ok(found.map_err(coffer_vault::VaultError::from)?)
 }
 
 fn stopped(error: impl std::error::Error + Send + Sync + 'static) -> Error {

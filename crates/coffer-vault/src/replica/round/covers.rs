@@ -1,7 +1,7 @@
 //! Up to which record a head has all: as far as the log had come when its round began, if what the
 //! round read of each catalog is as far.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use coffer_seal::BucketId;
 
@@ -37,6 +37,16 @@ impl Recorded {
         let is_behind = has.any(|(id, commits)| self.has_more(id, commits));
         (!is_behind).then_some(self.number)
     }
+
+    /// Those of these catalogs of which the log had more than a head that has so many commits.
+    pub(crate) fn behind(
+        &self,
+        has: impl IntoIterator<Item = (BucketId, u64)>,
+    ) -> HashSet<BucketId> {
+        let has = has.into_iter();
+        let behind = has.filter(|(id, commits)| self.has_more(*id, *commits));
+        behind.map(|(id, _)| id).collect()
+    }
 }
 
 #[cfg(test)]
@@ -56,6 +66,7 @@ mod tests {
         // What came meanwhile, and what was made meanwhile, is in it as well.
         assert_eq!(recorded.covered_by([(ONE, 5), (TWO, 8), (NEW, 1)]), Some(9));
         assert_eq!(recorded.covered_by([(ONE, 4), (TWO, 8)]), None);
+        assert_eq!(recorded.behind([(ONE, 4), (TWO, 8)]), HashSet::from([ONE]));
         // One that no head has yet, and records do.
         assert_eq!(recorded.covered_by([(ONE, 5), (TWO, 0)]), None);
         // One that is gone is read by none.

@@ -1,7 +1,7 @@
 //! Buckets that can't be opened, or read: a round goes on without them, and says so. The next head
 //! has of each what the last one had, which may be nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,28 +11,43 @@ use coffer_seal::BucketId;
 use super::Round;
 use crate::copies::Passed;
 use crate::error::{Result, VaultError};
-use crate::limits::{COPY_PASSED_NAMED_MAX, COPY_RETRY_MAX};
+use crate::limits::{
+    COPY_PASSED_NAMED_MAX, COPY_RETRY_MAX, ENGINE_RECORDS_BOUND, ENGINE_RECORDS_MAX,
+};
 use crate::system::BucketRow;
 use crate::vault::Inner;
 
-/// When each was tried last.
+/// Those that a copy goes on without.
 #[derive(Default)]
-pub(in crate::replica) struct PassedOver(HashMap<BucketId, Instant>);
+pub(in crate::replica) struct PassedOver {
+    /// When each was tried last.
+    tried: HashMap<BucketId, Instant>,
+    /// Whether the log of an engine has more of one than heads have, which cover no records then.
+    is_behind: bool,
+}
 
 impl PassedOver {
     /// What operators are told.
     fn told(&self) -> Option<String> {
-        let named = named(self.0.keys())?;
-        Some(format!(
+        let named = named(self.tried.keys())?;
+        let told = format!(
             "following, but for buckets that can't be opened here, {named}; the copy keeps what it \
              had of these"
+        );
+        if !self.is_behind {
+            return Some(told);
+        }
+        let bound = ENGINE_RECORDS_BOUND * ENGINE_RECORDS_MAX;
+        Some(format!(
+            "{told}; records have more of them than heads, so that after {bound} records each \
+             write waits for a head: until they open, are erased, or another gateway serves"
         ))
     }
 
     /// What a check of the copy tells of those that have a key.
     fn lacking(&self, inner: &Inner) -> Option<String> {
         let has_key = |id: &&BucketId| inner.keystore.holds_bucket(**id);
-        let named = named(self.0.keys().filter(has_key))?;
+        let named = named(self.tried.keys().filter(has_key))?;
         Some(format!(
             "buckets can't be opened here, {named}: what the copy has of them is old, or nothing"
         ))
@@ -75,7 +90,7 @@ impl Round {
         writer: &CopyWriter,
         row: &BucketRow,
     ) -> bool {
-        let tried = self.passed.0.get(&row.id);
+        let tried = self.passed.tried.get(&row.id);
         tried.is_some_and(|tried| tried.elapsed() < COPY_RETRY_MAX)
             && self.may_pass(inner, writer, row)
     }
@@ -102,7 +117,7 @@ impl Round {
             tracing::error!(copy = self.name(), %bucket, %error, "a copy lacks what it waits for");
             return Err(error);
         }
-        if self.passed.0.insert(bucket, Instant::now()).is_none() {
+        if self.passed.tried.insert(bucket, Instant::now()).is_none() {
             tracing::error!(
                 copy = self.name(),
                 %bucket,
@@ -118,7 +133,7 @@ impl Round {
 
     /// A bucket is in the next head as it is.
     pub(in crate::replica) fn is_not_passed(&mut self, bucket: BucketId) {
-        if self.passed.0.remove(&bucket).is_some() {
+        if self.passed.tried.remove(&bucket).is_some() {
             tracing::info!(copy = self.name(), %bucket, "a bucket is copied again");
         }
         if let Some(records) = self.records() {
@@ -126,12 +141,20 @@ impl Round {
         }
     }
 
-    /// Tells of those that are still there.
-    pub(super) fn tell_passed(&mut self, inner: &Inner, rows: &[Arc<BucketRow>]) {
+    /// Tells of those that are still there. The log has more of these, `behind`, than the next
+    /// head.
+    pub(super) fn tell_passed(
+        &mut self,
+        inner: &Inner,
+        rows: &[Arc<BucketRow>],
+        behind: &HashSet<BucketId>,
+    ) {
         let is_there = |id: &BucketId| rows.iter().any(|row| row.id == *id);
-        self.passed.0.retain(|id, _| is_there(id));
+        self.passed.tried.retain(|id, _| is_there(id));
+        let is_behind = |id: &BucketId| behind.contains(id);
+        self.passed.is_behind = self.passed.tried.keys().any(is_behind);
         self.progress.passed(Passed {
-            count: self.passed.0.len(),
+            count: self.passed.tried.len(),
             told: self.passed.told(),
             lacking: self.passed.lacking(inner),
         });
@@ -146,12 +169,20 @@ mod tests {
     fn those_that_are_passed_over_are_named_up_to_a_number() {
         let mut passed = PassedOver::default();
         assert_eq!(passed.told(), None);
-        passed.0.insert(BucketId([7; 16]), Instant::now());
+        passed.tried.insert(BucketId([7; 16]), Instant::now());
         let told = passed.told().unwrap_or_default();
         let id = BucketId([7; 16]).to_string();
         assert!(told.contains("1 of them") && told.contains(&id), "{told}");
+        assert!(!told.contains("records"), "{told}");
+        passed.is_behind = true;
+        let told = passed.told().unwrap_or_default();
+        assert!(
+            told.contains("after 1024 records each write waits"),
+            "{told}"
+        );
+        passed.is_behind = false;
         for byte in 0..=40 {
-            passed.0.insert(BucketId([byte; 16]), Instant::now());
+            passed.tried.insert(BucketId([byte; 16]), Instant::now());
         }
         let told = passed.told().unwrap_or_default();
         assert!(told.contains("…") && told.len() < 1_000, "{told}");
