@@ -39,8 +39,8 @@ pub const READ_AHEAD_BUFFERS: usize = 128;
 /// Read-ahead buffers kept for the next reader while no connection uses them.
 pub const READ_AHEAD_IDLE_BUFFERS: usize = 4;
 
-/// Plaintext that a connection reads before it lets others go first. With 1 MiB instead of the
-/// 128 KiB of one turn of hyper, uploads on a hundred connections cost a fifth less.
+/// Plaintext that a connection reads, or writes, before it lets others go first. Of reading 1 MiB,
+/// instead of the 128 KiB of one turn of hyper, uploads on a hundred connections cost a fifth less.
 pub const QUANTUM_BYTES: usize = 1024 * 1024;
 
 /// Plaintext that a connection must have read when hyper rests, to go on: a record of TLS.

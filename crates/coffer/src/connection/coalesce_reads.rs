@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::forward_writes::forward_writes;
-use crate::connection::read_quantum::ReadCount;
+use crate::connection::quanta::ReadCount;
 
 /// A stream whose reads gather what is there. Writes pass through.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ forward_writes!(impl[S: AsyncWrite + Unpin] CoalesceReads<S>, inner);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::read_quantum::by_quanta;
+    use crate::connection::quanta::by_quanta;
     use crate::limits::{HTTP_BUFFER_BYTES, QUANTUM_BYTES};
     use http::{Request, Response};
     use http_body_util::{BodyExt, Full};

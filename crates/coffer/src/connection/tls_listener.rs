@@ -31,8 +31,8 @@ use crate::connection::head::timer::HeadTimer;
 use crate::connection::minimum_rate::MinimumRate;
 use crate::connection::plain_http;
 use crate::connection::proxies::Proxies;
+use crate::connection::quanta::{ReadCount, WriteByQuanta, by_quanta};
 use crate::connection::read_ahead::{Pool, ReadAhead};
-use crate::connection::read_quantum::{ReadCount, by_quanta};
 use crate::connection::shutdown::Shutdown;
 use crate::connection::slots::{Slot, Slots};
 use crate::connection::slow_peer::SlowPeerLimit;
@@ -211,7 +211,7 @@ impl TlsListener {
     {
         let read = ReadCount::default();
         let service = CutoffService::new(service, cutoff.clone());
-        let stream = CoalesceReads::new(tls, read.clone());
+        let stream = CoalesceReads::new(WriteByQuanta::new(tls), read.clone());
         let stream = RefusedHeads::new(stream, activity.clone(), self.refusal);
         let builder = http1::Builder::new();
         let mut connection = Box::pin(

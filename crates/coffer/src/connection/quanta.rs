@@ -1,14 +1,21 @@
-//! How much a connection reads before it lets others go first.
+//! How much a connection reads or writes before it lets others go first, as in deficit round robin.
 //!
 //! hyper hands on what it has read, 64 KiB at a time, and gives up its thread each time. On a
 //! hundred uploads that take 64 KiB in turn, what each of them needs has left the processor's cache
 //! when its turn comes again, and moving and sealing bytes costs a quarter more. So a connection is
-//! asked to go on until it has read a quantum, as in deficit round robin, or has no more to read.
+//! asked to go on until it has read a quantum, or has no more to read.
+//!
+//! A download to a client that takes all at once never finds its socket full. It would go on until
+//! the runtime stops it, 128 writes or 32 MiB later, with all others behind it: so it rests after a
+//! quantum.
 
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::limits::{QUANTUM_BYTES, QUANTUM_STEP_BYTES};
 
@@ -49,10 +56,87 @@ pub async fn by_quanta<C: Future>(mut connection: Pin<&mut C>, read: &ReadCount)
     .await
 }
 
+/// A stream whose writes let others go first after each quantum.
+#[derive(Debug)]
+pub struct WriteByQuanta<S> {
+    inner: S,
+    /// Since it last let others go first.
+    written_bytes: usize,
+}
+
+impl<S> WriteByQuanta<S> {
+    /// Writes to `inner`.
+    pub fn new(inner: S) -> Self {
+        Self {
+            inner,
+            written_bytes: 0,
+        }
+    }
+}
+
+impl<S: Unpin> WriteByQuanta<S> {
+    fn write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if this.written_bytes >= QUANTUM_BYTES {
+            this.written_bytes = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let written = ready!(write(Pin::new(&mut this.inner), cx));
+        this.written_bytes += *written.as_ref().unwrap_or(&0);
+        Poll::Ready(written)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteByQuanta<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.write(cx, |inner, cx| inner.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write(cx, |inner, cx| inner.poll_write_vectored(cx, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_shutdown(cx)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WriteByQuanta<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_read(cx, out)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::task::{Context, Waker};
+    use std::task::Waker;
+    use tokio::io::sink;
 
     /// Reads a step whenever it is polled, and ends after the last one.
     struct Reader {
@@ -108,5 +192,15 @@ mod tests {
         assert_eq!(rests(vec![QUANTUM_STEP_BYTES - 1, 0, 1]), [2, 1, 0]);
         // A large upload's end, then a small request.
         assert_eq!(rests(vec![10, 0, QUANTUM_STEP_BYTES]), [1, 0]);
+    }
+
+    #[test]
+    fn a_download_to_a_client_that_takes_all_rests_after_each_quantum() {
+        let cx = &mut Context::from_waker(Waker::noop());
+        let mut stream = WriteByQuanta::new(sink());
+        let piece = [0; QUANTUM_BYTES / 4];
+        let writes = (0..15).map(|_| Pin::new(&mut stream).poll_write(cx, &piece).is_ready());
+        let rests: Vec<_> = writes.enumerate().filter(|(_, wrote)| !wrote).collect();
+        assert_eq!(rests, [(4, false), (9, false), (14, false)]);
     }
 }
