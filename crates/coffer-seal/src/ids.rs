@@ -70,6 +70,24 @@ pub fn id_text<'a>(id: &[u8; 16], digits: &'a mut [u8; 32]) -> &'a str {
     std::str::from_utf8(digits).unwrap_or_default()
 }
 
+/// The same text where it is kept, without any memory of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct IdText([u8; 32]);
+
+impl IdText {
+    /// Writes an id.
+    pub fn new(id: &[u8; 16]) -> Self {
+        let mut digits = [0; 32];
+        id_text(id, &mut digits);
+        Self(digits)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
 fn bytes_of(text: &str) -> Option<[u8; 16]> {
     let digits: &[u8; 32] = text.as_bytes().try_into().ok()?;
     let mut id = [0; 16];
@@ -97,6 +115,7 @@ mod tests {
         let text = "00112233445566778899aabbccddeeff";
         assert_eq!(id.to_string(), text);
         assert_eq!(format!("{id:?}"), text);
+        assert_eq!(IdText::new(&id.0).as_str(), text);
         assert_eq!(BlobId::from_hex(text), Some(id));
         for other in [&text.to_uppercase(), &text[1..], &format!("{text}0"), "é"] {
             assert_eq!(BlobId::from_hex(other), None, "{other}");
