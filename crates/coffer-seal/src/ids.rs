@@ -61,16 +61,20 @@ ids! {
 /// What an id of 16 bytes is written as. Ids are written with each request, and a thousand of them
 /// into a list: a format for each byte costs many times as much.
 pub fn id_text<'a>(id: &[u8; 16], digits: &'a mut [u8; 32]) -> &'a str {
+    write(id, digits);
+    // Digits are always text.
+    std::str::from_utf8(digits).unwrap_or_default()
+}
+
+fn write(id: &[u8; 16], digits: &mut [u8; 32]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (pair, byte) in digits.chunks_exact_mut(2).zip(id) {
         pair[0] = DIGITS[usize::from(byte >> 4)];
         pair[1] = DIGITS[usize::from(byte & 15)];
     }
-    // Digits are always text.
-    std::str::from_utf8(digits).unwrap_or_default()
 }
 
-/// The same text where it is kept, without any memory of its own.
+/// The same text, kept to be read several times; it takes nothing of the heap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct IdText([u8; 32]);
 
@@ -78,7 +82,7 @@ impl IdText {
     /// Writes an id.
     pub fn new(id: &[u8; 16]) -> Self {
         let mut digits = [0; 32];
-        id_text(id, &mut digits);
+        write(id, &mut digits);
         Self(digits)
     }
 

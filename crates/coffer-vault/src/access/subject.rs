@@ -153,10 +153,9 @@ impl Subject {
 
     /// The subject as it asks for this.
     pub fn asking(&self, asked: Asked) -> Self {
-        Self {
-            asked: Some(Arc::new(asked)),
-            ..self.clone()
-        }
+        let mut subject = self.clone();
+        subject.asked = Some(Arc::new(asked));
+        subject
     }
 
     /// The subject as it asks for more besides, with what all of that has for conditions; as it is
