@@ -49,7 +49,7 @@ pub fn fuzz_policy(data: &[u8]) {
         ),
     }
     let identity = Identity {
-        id: &id,
+        id: id.as_str(),
         name: "ann",
         owns_bucket: false,
     };

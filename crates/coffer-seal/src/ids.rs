@@ -61,13 +61,35 @@ ids! {
 /// What an id of 16 bytes is written as. Ids are written with each request, and a thousand of them
 /// into a list: a format for each byte costs many times as much.
 pub fn id_text<'a>(id: &[u8; 16], digits: &'a mut [u8; 32]) -> &'a str {
+    write(id, digits);
+    // Digits are always text.
+    std::str::from_utf8(digits).unwrap_or_default()
+}
+
+fn write(id: &[u8; 16], digits: &mut [u8; 32]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (pair, byte) in digits.chunks_exact_mut(2).zip(id) {
         pair[0] = DIGITS[usize::from(byte >> 4)];
         pair[1] = DIGITS[usize::from(byte & 15)];
     }
-    // Digits are always text.
-    std::str::from_utf8(digits).unwrap_or_default()
+}
+
+/// The same text, kept to be read several times; it takes nothing of the heap.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct IdText([u8; 32]);
+
+impl IdText {
+    /// Writes an id.
+    pub fn new(id: &[u8; 16]) -> Self {
+        let mut digits = [0; 32];
+        write(id, &mut digits);
+        Self(digits)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 fn bytes_of(text: &str) -> Option<[u8; 16]> {
@@ -97,6 +119,7 @@ mod tests {
         let text = "00112233445566778899aabbccddeeff";
         assert_eq!(id.to_string(), text);
         assert_eq!(format!("{id:?}"), text);
+        assert_eq!(IdText::new(&id.0).as_str(), text);
         assert_eq!(BlobId::from_hex(text), Some(id));
         for other in [&text.to_uppercase(), &text[1..], &format!("{text}0"), "é"] {
             assert_eq!(BlobId::from_hex(other), None, "{other}");

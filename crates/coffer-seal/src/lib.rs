@@ -55,7 +55,9 @@ mod vectors;
 
 pub use context::{Context, KeyKind};
 pub use error::{OpenError, SealError};
-pub use ids::{BlobId, BucketId, KeystoreId, LevelId, RequestId, SubjectId, UploadId, id_text};
+pub use ids::{
+    BlobId, BucketId, IdText, KeystoreId, LevelId, RequestId, SubjectId, UploadId, id_text,
+};
 pub use key_memory::{KeyMemory, locked_memory};
 pub use layout::{plaintext_bytes, sealed_bytes};
 pub use opener::Opener;

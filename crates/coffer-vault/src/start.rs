@@ -338,7 +338,7 @@ fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> 
     let clearance = Clearance::new(label, label).map_err(|_| VaultError::Damaged)?;
     let subject = Subject {
         id: SubjectId::random(),
-        name: FIRST_SUBJECT.to_owned(),
+        name: FIRST_SUBJECT.into(),
         access_key: None,
         clearance,
         is_trusted: false,

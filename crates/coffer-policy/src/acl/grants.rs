@@ -89,6 +89,13 @@ impl Acl {
         self.owner.as_ref()
     }
 
+    /// Whether it is the list of what belongs to the subject of this id.
+    pub fn is_owned_by(&self, id: &str) -> bool {
+        self.owner
+            .as_ref()
+            .is_some_and(|owner| owner.as_str() == id)
+    }
+
     /// The grants, as they were given.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
@@ -116,7 +123,7 @@ impl Acl {
         let is_of_the_list = matches!(permission, Permission::ReadAcp | Permission::WriteAcp);
         let owns = match requester {
             Requester::Anonymous => false,
-            Requester::Subject(identity) => self.owner.as_ref() == Some(identity.id),
+            Requester::Subject(identity) => self.is_owned_by(identity.id),
         };
         let is_granted = |grant: &Grant| {
             let covers =
@@ -141,7 +148,7 @@ impl Grantee {
         match (self, requester) {
             (Self::Group(Group::AllUsers), _)
             | (Self::Group(Group::AuthenticatedUsers), Requester::Subject(_)) => true,
-            (Self::Subject(id), Requester::Subject(identity)) => id == identity.id,
+            (Self::Subject(id), Requester::Subject(identity)) => id.as_str() == identity.id,
             _ => false,
         }
     }

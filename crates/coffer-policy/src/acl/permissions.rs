@@ -42,6 +42,6 @@ pub(crate) fn is_granted(
 fn is_owner(acl: &Acl, requester: Requester<'_>) -> bool {
     match requester {
         Requester::Anonymous => false,
-        Requester::Subject(identity) => acl.owner() == Some(identity.id),
+        Requester::Subject(identity) => acl.is_owned_by(identity.id),
     }
 }

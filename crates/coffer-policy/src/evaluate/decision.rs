@@ -44,8 +44,12 @@ pub fn evaluate(policy: &Policy, request: &Request<'_>) -> Decision {
         if statement.effect == Effect::Allow && allowed.is_some() {
             continue;
         }
+        // First what costs least: most statements are about other actions.
+        if !statement.actions.set.contains(request.action) {
+            continue;
+        }
         let whom = principal(statement, request.requester);
-        if whom == Whom::None || !statement.actions.set.contains(request.action) {
+        if whom == Whom::None {
             continue;
         }
         let matched = matches_request(statement, policy, request);
@@ -100,7 +104,7 @@ enum Whom {
 fn principal(statement: &Statement, requester: Requester<'_>) -> Whom {
     let is_named = |principal: &Principal| match (principal, requester) {
         (Principal::Everyone, _) => true,
-        (Principal::Subject(id), Requester::Subject(identity)) => id == identity.id,
+        (Principal::Subject(id), Requester::Subject(identity)) => id.as_str() == identity.id,
         _ => false,
     };
     let is_account = |principal: &Principal| *principal == Principal::Account;

@@ -35,7 +35,7 @@ impl Values for KnownValues<'_> {
             }),
             Key::PrincipalType => Some(subject.map_or("Anonymous", |_| "User").into()),
             Key::UserId => {
-                let id = subject.map(|identity| identity.id.as_str());
+                let id = subject.map(|identity| identity.id);
                 Some(id.unwrap_or(ANONYMOUS_ID).into())
             }
             Key::UserName => subject.map(|identity| identity.name.into()),

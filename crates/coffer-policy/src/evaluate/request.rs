@@ -1,7 +1,7 @@
 //! A request, as far as a policy asks for it.
 
 use crate::conditions::{Timestamp, Values};
-use crate::names::{Action, SubjectId};
+use crate::names::Action;
 
 /// Who asks what. One operation may be several requests: `CopyObject` reads and writes, a deletion
 /// under governance also bypasses it.
@@ -31,8 +31,9 @@ pub enum Requester<'a> {
 /// A subject of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {
-    /// Its id, which principals are compared with: `aws:userid`.
-    pub id: &'a SubjectId,
+    /// The text of its id, which principals are compared with: `aws:userid`. Who asks often has
+    /// no other at hand.
+    pub id: &'a str,
     /// How it is called now: `aws:username`.
     pub name: &'a str,
     /// Whether it owns the bucket.

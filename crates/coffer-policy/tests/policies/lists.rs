@@ -30,7 +30,7 @@ impl Lists {
     fn shares(&self, who: &str, action: Action) -> bool {
         let id = id_of(who);
         let identity = Identity {
-            id: &id,
+            id: id.as_str(),
             name: who,
             owns_bucket: who == "owner",
         };

@@ -79,7 +79,7 @@ pub(crate) fn decide(policy: &Policy, request: &Json) -> Decision {
     let who = request["who"].as_str().unwrap();
     let id = id_of(who);
     let identity = Identity {
-        id: &id,
+        id: id.as_str(),
         name: who,
         owns_bucket: who == "owner",
     };

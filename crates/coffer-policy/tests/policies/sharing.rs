@@ -30,7 +30,7 @@ fn read(policy: Option<&Policy>, block: PublicAccessBlock, who: &str) -> Shared 
         block,
     };
     let identity = Identity {
-        id: &id,
+        id: id.as_str(),
         name: who,
         owns_bucket: who == "owner",
     };

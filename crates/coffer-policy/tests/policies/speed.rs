@@ -45,7 +45,7 @@ fn twenty_statements() {
     let id = id_of("ann");
     let request = Request {
         requester: Requester::Subject(Identity {
-            id: &id,
+            id: id.as_str(),
             name: "ann",
             owns_bucket: false,
         }),

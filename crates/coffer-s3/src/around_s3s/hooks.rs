@@ -74,7 +74,7 @@ impl AccessCheck {
             around_form: None,
             xml: xml.as_ref().map_or(&[], |xml| &xml.text),
             tags: None,
-            lock_now_ms: self.vault.lock_now_ms(),
+            lock_now_ms: &|| self.vault.lock_now_ms(),
             context,
         })
     }
@@ -112,8 +112,10 @@ impl S3Access for AccessCheck {
         if let Some(context) = context.as_ref().filter(|_| is_signed) {
             let subject = cx.extensions_mut().get::<Arc<Subject>>().cloned();
             let asked = self.asked(&operation, cx, context, subject.as_deref());
-            if let (Some(asked), Some(subject)) = (asked, subject) {
-                cx.extensions_mut().insert(Arc::new(subject.asking(asked)));
+            if let Some(asked) = asked
+                && let Some(subject) = cx.extensions_mut().get_mut::<Arc<Subject>>()
+            {
+                *subject = Arc::new(subject.asking(asked));
             }
         }
         if let (Some(context), Some(limit_bytes)) = (context, body_limit(&operation)) {

@@ -166,7 +166,7 @@ fn caller_of_form(
         around_form: Some(of_request),
         xml: &[],
         tags: Some(tags),
-        lock_now_ms: vault.lock_now_ms(),
+        lock_now_ms: &|| vault.lock_now_ms(),
         context,
     });
     let subject = match (signer, asked) {

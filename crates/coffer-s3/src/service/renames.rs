@@ -85,7 +85,7 @@ fn asking(
         around_form: None,
         xml: &[],
         tags: None,
-        lock_now_ms: vault.lock_now_ms(),
+        lock_now_ms: &|| vault.lock_now_ms(),
         context,
     });
     match asked {

@@ -10,7 +10,7 @@ use crate::errors::mismatches::compared;
 use crate::errors::{details, not_implemented};
 use crate::http::dates::parse_http_date;
 use crate::http::percent::{self, decode_path};
-use crate::http::{single, text_of};
+use crate::http::text_of;
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
 use crate::parameters::customer_key;
 use crate::signature::payload::{CONTENT_SHA256, ContentSha256, Payload};
@@ -72,18 +72,36 @@ pub(crate) fn check_header(
 /// When a request was signed, as the text to sign has it: `x-amz-date`, and only where there is
 /// none `Date`, in the same form or that of HTTP. One that is not signed says nothing.
 fn signed_date<'a>(headers: &'a HeaderMap, signed: &str) -> Option<Cow<'a, str>> {
+    let (header, value) = date_header(headers)?;
     let is_signed = || signed.trim().split(';').any(|name| name == "date");
-    let is_there = headers.contains_key(DATE);
-    date_of(headers).filter(|_| is_there || is_signed())
+    let says = header == DateHeader::Amz || is_signed();
+    says.then(|| date_in(header, value)).flatten()
 }
 
-/// The same, of headers that are signed.
-pub(crate) fn date_of(headers: &HeaderMap) -> Option<Cow<'_, str>> {
-    if headers.contains_key(DATE) {
-        return single(headers, DATE).map(Cow::Borrowed);
+/// Which header says when a request was signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DateHeader {
+    /// `x-amz-date`, which comes first.
+    Amz,
+    /// `Date`.
+    Http,
+}
+
+/// The header that says when a request was signed; none where it is there several times.
+pub(crate) fn date_header(headers: &HeaderMap) -> Option<(DateHeader, &HeaderValue)> {
+    let mut values = headers.get_all(DATE).iter();
+    if let Some(value) = values.next() {
+        return values.next().is_none().then_some((DateHeader::Amz, value));
     }
-    let date = single(headers, header::DATE)?;
-    if DateTime::parse(date).is_some() {
+    let mut values = headers.get_all(header::DATE).iter();
+    let value = values.next()?;
+    values.next().is_none().then_some((DateHeader::Http, value))
+}
+
+/// What such a header says.
+pub(crate) fn date_in(header: DateHeader, value: &HeaderValue) -> Option<Cow<'_, str>> {
+    let date = value.to_str().ok()?;
+    if header == DateHeader::Amz || DateTime::parse(date).is_some() {
         return Some(Cow::Borrowed(date));
     }
     let seconds = parse_http_date(date)?.div_euclid(1_000);

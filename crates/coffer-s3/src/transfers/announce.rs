@@ -125,7 +125,7 @@ fn asking(
         around_form: None,
         xml: &[],
         tags: None,
-        lock_now_ms: vault.lock_now_ms(),
+        lock_now_ms: &|| vault.lock_now_ms(),
         context: &caller.context,
     });
     let subject: Option<Arc<Subject>> = asked.map(|asked| Arc::new(caller.subject.asking(asked)));

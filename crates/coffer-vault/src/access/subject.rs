@@ -28,9 +28,9 @@ pub struct Subject {
     /// What all that belongs to it is bound to.
     pub(crate) id: SubjectId,
     /// For people; it may change.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// The key that it asks with; none: the subject as such.
-    pub(crate) access_key: Option<AccessKey>,
+    pub(crate) access_key: Option<Arc<AccessKey>>,
     pub(crate) clearance: Clearance,
     /// Whether what it reads has no bearing on where it writes, within its clearance.
     pub(crate) is_trusted: bool,
@@ -58,7 +58,7 @@ impl Subject {
     pub(crate) fn anonymous() -> Self {
         Self {
             id: ANONYMOUS,
-            name: "anonymous".to_owned(),
+            name: "anonymous".into(),
             access_key: None,
             clearance: Clearance::new(Label::LOWEST, Label::LOWEST)
                 .expect("a label is a range of itself"),
@@ -145,7 +145,7 @@ impl Subject {
     /// The subject as it asks with an access key, whose cutoff this is.
     pub(crate) fn asking_with(&self, key: AccessKey, cutoff: Arc<SubjectCutoff>) -> Self {
         Self {
-            access_key: Some(key),
+            access_key: Some(Arc::new(key)),
             cutoff,
             ..self.clone()
         }
@@ -153,10 +153,9 @@ impl Subject {
 
     /// The subject as it asks for this.
     pub fn asking(&self, asked: Asked) -> Self {
-        Self {
-            asked: Some(Arc::new(asked)),
-            ..self.clone()
-        }
+        let mut subject = self.clone();
+        subject.asked = Some(Arc::new(asked));
+        subject
     }
 
     /// The subject as it asks for more besides, with what all of that has for conditions; as it is

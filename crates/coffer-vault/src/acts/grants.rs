@@ -38,7 +38,7 @@ impl Vault {
         }
         let granted = self.grant(row).await?;
         let mut judged = Vec::new();
-        if row.documents.is_shared() {
+        if row.documents.is_shared() && !self.is_judged(row, judged_by) {
             let checked = self.check_objects(subject, row, &granted.bucket, judged_by);
             let checked = checked.await;
             self.note_judged(subject, row, right, &checked).await?;

@@ -242,7 +242,7 @@ impl Inner {
         check_trust(&clearance, new.is_trusted)?;
         Ok(Subject {
             id: SubjectId::random(),
-            name: new.name,
+            name: new.name.into(),
             access_key: None,
             clearance,
             is_trusted: new.is_trusted,
@@ -259,12 +259,12 @@ impl Inner {
 
     fn changed(&self, before: &Subject, change: SubjectChange) -> Result<Subject> {
         let mut after = before.clone();
-        if let Some(name) = change.name.filter(|name| *name != before.name) {
+        if let Some(name) = change.name.filter(|name| **name != *before.name) {
             check_name(&name)?;
             if self.system.is_subject_name(&name) {
                 return Err(VaultError::SubjectExists);
             }
-            after.name = name;
+            after.name = name.into();
         }
         if let Some(clearance) = &change.clearance {
             after.clearance = self.clearance(clearance)?;

@@ -100,7 +100,7 @@ impl System {
         let mut held = self.held();
         {
             let subjects = self.subjects.read();
-            if subjects.by_name.contains_key(&subject.name) {
+            if subjects.by_name.contains_key(&*subject.name) {
                 return Err(VaultError::SubjectExists);
             }
             if subjects.by_name.len() >= SUBJECT_COUNT_MAX {

@@ -1,6 +1,7 @@
 //! One request, judged by what is said of sharing its bucket.
 
 use coffer_policy::{Acl, Action, Identity, Request, Requester, Resource, Shared};
+use coffer_seal::IdText;
 use coffer_store::record::Tags;
 use coffer_store::version::Which;
 
@@ -12,7 +13,8 @@ use crate::system::BucketRow;
 
 /// Who asks, as policies see it.
 pub(super) struct Requesting<'a> {
-    pub(super) id: coffer_policy::SubjectId,
+    /// Its id, as policies and lists have it.
+    pub(super) id: IdText,
     pub(super) subject: &'a Subject,
     pub(super) owns_bucket: bool,
 }
@@ -23,7 +25,7 @@ impl Requesting<'_> {
             return Requester::Anonymous;
         }
         Requester::Subject(Identity {
-            id: &self.id,
+            id: self.id.as_str(),
             name: &self.subject.name,
             owns_bucket: self.owns_bucket,
         })
@@ -174,7 +176,7 @@ impl Bench<'_> {
     /// Whether a list is of what belongs to a subject whose grants name what it may use.
     fn narrows(&self, list: &Acl) -> bool {
         let Requesting { id, subject, .. } = &self.requesting;
-        subject.grants.is_some() && list.owner() == Some(id)
+        subject.grants.is_some() && list.is_owned_by(id.as_str())
     }
 
     /// Whether the subject may write there by leave of the bucket's owner, by a policy or a list,
@@ -210,8 +212,9 @@ impl Bench<'_> {
         }
         let owner = known.list.and_then(Acl::owner);
         let is_bucket_owners = owner == self.list.as_ref().and_then(Acl::owner);
-        let owns =
-            owner == Some(&self.requesting.id) || (self.requesting.owns_bucket && is_bucket_owners);
+        let id = self.requesting.id.as_str();
+        let is_own = known.list.is_some_and(|list| list.is_owned_by(id));
+        let owns = is_own || (self.requesting.owns_bucket && is_bucket_owners);
         owns && self.is_granted(Right::Write)
     }
 }

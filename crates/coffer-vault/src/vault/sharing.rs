@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use coffer_policy::{Acl, Action, Resource};
-use coffer_seal::{SubjectId, id_text};
+use coffer_seal::{IdText, SubjectId};
 use coffer_store::record::{ObjectName, Upload};
 use coffer_store::version::{Absent, VersionId, Versioning, Which};
 
@@ -40,11 +40,16 @@ impl Vault {
 
     /// Whether the subject counts as the owner of a bucket.
     pub(crate) fn owns(&self, subject: &Subject, row: &BucketRow) -> bool {
+        self.owns_as(&IdText::new(&subject.id.0), subject, row)
+    }
+
+    /// The same of who has this id.
+    fn owns_as(&self, id: &IdText, subject: &Subject, row: &BucketRow) -> bool {
         if subject.is_anonymous() {
             return false;
         }
         // Who asks is there.
-        if row.made_by.as_deref() == Some(id_text(&subject.id.0, &mut [0; 32])) {
+        if row.made_by.as_deref() == Some(id.as_str()) {
             return true;
         }
         match self.owner_of(row) {
@@ -116,6 +121,15 @@ impl Vault {
         } else {
             Err(VaultError::AccessDenied)
         }
+    }
+
+    /// Whether nothing is left to be judged once the bucket is open: what was judged by are still
+    /// its documents, and they ask for no object.
+    pub(crate) fn is_judged(&self, row: &BucketRow, judged_by: Option<&Arc<Sharing>>) -> bool {
+        let Some(by) = judged_by.filter(|by| !by.asks_for_objects()) else {
+            return false;
+        };
+        matches!(self.sharing(row), Ok(Some(sharing)) if Arc::ptr_eq(by, &sharing))
     }
 
     /// As [`check_asked`](Self::check_asked), once the bucket is open: where it depends on objects
@@ -352,12 +366,11 @@ impl Vault {
     }
 
     fn requesting<'a>(&self, subject: &'a Subject, row: &BucketRow) -> Requesting<'a> {
-        let mut digits = [0; 32];
-        let id = id_text(&subject.id.0, &mut digits).parse();
+        let id = IdText::new(&subject.id.0);
         Requesting {
-            id: id.expect("32 hexadecimal digits are an id"),
+            id,
             subject,
-            owns_bucket: self.owns(subject, row),
+            owns_bucket: self.owns_as(&id, subject, row),
         }
     }
 }

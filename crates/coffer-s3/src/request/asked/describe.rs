@@ -1,5 +1,6 @@
 //! All that a request asks for, and in which buckets.
 
+use std::iter;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,8 +17,9 @@ use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::{copy_source, lock, names, rename_source, tags};
 use crate::request::asked::actions;
 use crate::request::asked::given::{self, Part};
-use crate::request::asked::values::{RequestValues, text_of};
+use crate::request::asked::values::{OfBody, RequestValues, text_of};
 use crate::request::context::RequestContext;
+use crate::signature::version_4::date_header;
 
 /// Looked for in each request.
 const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
@@ -38,8 +40,8 @@ pub(crate) struct Described<'a> {
     pub(crate) xml: &'a [u8],
     /// The tags that it gives to an object, where neither a header nor XML says so.
     pub(crate) tags: Option<Tags>,
-    /// The time by which locks end, in milliseconds since 1970.
-    pub(crate) lock_now_ms: i64,
+    /// Tells the time by which locks end, in milliseconds since 1970.
+    pub(crate) lock_now_ms: &'a dyn Fn() -> i64,
     pub(crate) context: &'a Arc<RequestContext>,
 }
 
@@ -68,35 +70,27 @@ fn source(headers: &HeaderMap) -> Option<(BucketName, ObjectName, Which)> {
 pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     let bucket = BucketName::new(request.bucket)?;
     let parts = given::parts_of(request.operation);
-    let has_source = parts.contains(&Part::Source);
-    let source = has_source.then(|| source(request.headers)).flatten();
     let query = form_pairs(request.query).unwrap_or_default();
-    let named = query.iter().find(|(name, _)| name == "versionId");
-    let named = named.map(|(_, version)| version.clone());
+    let version = query.iter().find(|(name, _)| name == "versionId");
+    let version = version.map(|(_, version)| version.as_str());
     // One that can't be read is refused by the operation.
-    let which = names::which(named.as_deref()).unwrap_or_default();
-    let on = match request.object {
-        _ if request.operation == "DeleteObjects" => AskedOf::Each,
-        // A name that is none is refused by the operation; until then it is no object's.
-        Some(name) => {
-            let name = ObjectName::new(name.to_owned());
-            name.map_or(AskedOf::Bucket, |name| AskedOf::Object(name, which))
-        }
-        None => AskedOf::Bucket,
-    };
-    let main = actions::of(request.operation, named.is_some());
+    let which = names::which(version).unwrap_or_default();
+    let main = actions::of(request.operation, version.is_some());
     let besides = besides(request);
+    let renamed = renamed(request, &bucket);
+    let on = asked_of(request, which);
+    // The last of them takes the names, the others copies.
+    let places = iter::repeat_n((bucket, on), main.len() + besides.len());
     let mut actions: Vec<_> = main
         .iter()
         .copied()
         .chain(besides)
-        .map(|action| AskedAction {
-            bucket: bucket.clone(),
-            action,
-            on: on.clone(),
-        })
+        .zip(places)
+        .map(|(action, (bucket, on))| AskedAction { bucket, action, on })
         .collect();
-    if let Some((bucket, name, which)) = source {
+    if parts.contains(&Part::Source)
+        && let Some((bucket, name, which)) = source(request.headers)
+    {
         let action = match which {
             Which::Version(_) => Action::GetObjectVersion,
             Which::Current => Action::GetObject,
@@ -104,31 +98,60 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
         let on = AskedOf::Object(name, which);
         actions.push(AskedAction { bucket, action, on });
     }
-    actions.extend(renamed(request, &bucket));
+    actions.extend(renamed);
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_seconds = now.map_or(0, |since| since.as_secs().cast_signed());
-    let values = RequestValues {
-        headers: asked_headers(request.headers),
-        query,
-        parts,
-        creates: creates(request.operation),
-        now_seconds,
-        lock_now_seconds: request.lock_now_ms.div_euclid(1_000),
-        context: request.context.clone(),
-        ..of_body(request)
-    };
     Some(Asked {
         actions,
         time: Timestamp::from_seconds(now_seconds),
-        values: Arc::new(values),
+        values: Arc::new(values(request, parts, query, now_seconds)),
     })
 }
 
-/// Those that conditions may ask for: of what most clients send, few are.
-fn asked_headers(headers: &HeaderMap) -> HeaderMap {
-    let asked = headers
-        .iter()
-        .filter(|(name, _)| given::may_be_asked(name.as_str()));
+/// What the operation is done to.
+fn asked_of(request: &Described<'_>, which: Which) -> AskedOf {
+    match request.object {
+        _ if request.operation == "DeleteObjects" => AskedOf::Each,
+        // A name that is none is refused by the operation; until then it is no object's.
+        Some(name) => {
+            let name = ObjectName::new(name.to_owned());
+            name.map_or(AskedOf::Bucket, |name| AskedOf::Object(name, which))
+        }
+        None => AskedOf::Bucket,
+    }
+}
+
+fn values(
+    request: &Described<'_>,
+    parts: &'static [Part],
+    query: Vec<(String, String)>,
+    now_seconds: i64,
+) -> RequestValues {
+    let client = request.around_form.unwrap_or(request.headers);
+    let dated = date_header(request.headers);
+    let body = of_body(request, parts);
+    let lock_now_ms = body.retain_until.as_ref().map(|_| (request.lock_now_ms)());
+    RequestValues {
+        headers: asked_headers(request.headers, parts),
+        dated: dated.map(|(header, value)| (header, value.clone())),
+        query,
+        parts,
+        referer: client.get(header::REFERER).cloned(),
+        user_agent: client.get(header::USER_AGENT).cloned(),
+        body,
+        creates: creates(request.operation),
+        now_seconds,
+        lock_now_seconds: lock_now_ms.unwrap_or_default().div_euclid(1_000),
+        context: request.context.clone(),
+    }
+}
+
+/// Those that conditions may ask for: most requests have none.
+fn asked_headers(headers: &HeaderMap, parts: &[Part]) -> HeaderMap {
+    let asked = headers.iter().filter(|(name, _)| {
+        let part = given::part_of(name.as_str());
+        part.is_some_and(|part| parts.contains(&part))
+    });
     let mut kept = HeaderMap::new();
     for (name, value) in asked {
         kept.append(name, value.clone());
@@ -235,59 +258,42 @@ fn keeps_tags(request: &Described<'_>) -> bool {
 
 /// What conditions ask of a body, or of a header that stands for one. What can't be read there,
 /// the operation refuses.
-fn of_body(request: &Described<'_>) -> RequestValues {
-    let client = request.around_form.unwrap_or(request.headers);
-    let of_client = |name| client.get(name).cloned();
-    let mut values = RequestValues {
-        headers: HeaderMap::new(),
-        query: Vec::new(),
-        parts: &[],
-        referer: of_client(header::REFERER),
-        user_agent: of_client(header::USER_AGENT),
-        tags: Tags::new(),
-        retain_until: None,
-        lock_mode: None,
-        legal_hold: None,
-        creates: None,
-        now_seconds: 0,
-        lock_now_seconds: 0,
-        context: request.context.clone(),
-    };
-    let mut reader = Deserializer::new(request.xml);
+fn of_body(request: &Described<'_>, parts: &[Part]) -> OfBody {
+    let mut body = OfBody::default();
+    let reader = || Deserializer::new(request.xml);
     match request.operation {
         "PutObjectTagging" => {
-            if let Ok(tagging) = Tagging::deserialize(&mut reader) {
-                values.tags = tags::from_set(tagging.tag_set, OBJECT_TAGS_MAX).unwrap_or_default();
+            if let Ok(tagging) = Tagging::deserialize(&mut reader()) {
+                body.tags = tags::from_set(tagging.tag_set, OBJECT_TAGS_MAX).unwrap_or_default();
             }
         }
         "PutObjectRetention" => {
-            if let Ok(retention) = ObjectLockRetention::deserialize(&mut reader) {
-                values.lock_mode = retention.mode.map(|mode| mode.as_str().to_owned());
-                values.retain_until = retention.retain_until_date.and_then(written);
+            if let Ok(retention) = ObjectLockRetention::deserialize(&mut reader()) {
+                body.lock_mode = retention.mode.map(|mode| mode.as_str().to_owned());
+                body.retain_until = retention.retain_until_date.and_then(written);
             }
         }
         "PutObjectLegalHold" => {
-            if let Ok(hold) = ObjectLockLegalHold::deserialize(&mut reader) {
-                values.legal_hold = hold.status.map(|status| status.as_str().to_owned());
+            if let Ok(hold) = ObjectLockLegalHold::deserialize(&mut reader()) {
+                body.legal_hold = hold.status.map(|status| status.as_str().to_owned());
             }
         }
-        operation => {
+        _ => {
             let headers = request.headers;
-            let parts = given::parts_of(operation);
             if parts.contains(&Part::Tagging) && !keeps_tags(request) {
                 let header = headers.get("x-amz-tagging");
                 let header = header.and_then(|header| header.to_str().ok());
                 let of_header = || tags::from_header(header, OBJECT_TAGS_MAX).unwrap_or_default();
-                values.tags = request.tags.clone().unwrap_or_else(of_header);
+                body.tags = request.tags.clone().unwrap_or_else(of_header);
             }
             if parts.contains(&Part::Lock) {
-                values.lock_mode = text_of(headers, lock::MODE);
-                values.retain_until = text_of(headers, lock::UNTIL);
-                values.legal_hold = text_of(headers, lock::HOLD);
+                body.lock_mode = text_of(headers, lock::MODE);
+                body.retain_until = text_of(headers, lock::UNTIL);
+                body.legal_hold = text_of(headers, lock::HOLD);
             }
         }
     }
-    values
+    body
 }
 
 /// A date as headers have it.
@@ -296,4 +302,76 @@ fn written(date: s3s::dto::Timestamp) -> Option<String> {
     let format = s3s::dto::TimestampFormat::DateTime;
     date.format(format, &mut text).ok()?;
     String::from_utf8(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use coffer_vault::policy::Key;
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::request::memory_budget::MemoryBudget;
+    use crate::request::signed::{Signed, SignedForm};
+
+    /// What a signed request says of itself.
+    fn described(operation: &str, headers: &[(&'static str, &'static str)]) -> Asked {
+        let mut sent = HeaderMap::new();
+        for (name, value) in headers {
+            sent.append(*name, HeaderValue::from_static(value));
+        }
+        let context = RequestContext::new(&MemoryBudget::answers());
+        context.set_signed(Signed {
+            form: SignedForm::Header,
+            at_seconds: None,
+            content_sha256: None,
+        });
+        let asked = describe(&Described {
+            operation,
+            bucket: "bucket",
+            object: Some("k"),
+            query: "",
+            headers: &sent,
+            around_form: None,
+            xml: &[],
+            tags: None,
+            lock_now_ms: &|| 0,
+            context: &Arc::new(context),
+        });
+        asked.unwrap()
+    }
+
+    #[test]
+    fn a_request_has_what_its_operation_takes_from_headers_and_when_it_was_signed() {
+        let date = ("x-amz-date", "20260101T000000Z");
+        let sent = [
+            date,
+            ("if-match", "\"a\""),
+            ("x-amz-acl", "private"),
+            ("x-amz-checksum-crc32", "AAAAAA=="),
+        ];
+        let has = |asked: &Asked, key| asked.values.value(&key).is_some();
+        let get = described("GetObject", &sent);
+        assert!(has(&get, Key::IfMatch) && has(&get, Key::SignatureAge));
+        assert!(!has(&get, Key::Acl) && !has(&get, Key::ChecksumCrc32));
+        let put = described("PutObject", &sent);
+        assert!(has(&put, Key::Acl) && has(&put, Key::ChecksumCrc32));
+        let http = described("GetObject", &[("date", "Thu, 01 Jan 2026 00:00:00 GMT")]);
+        assert!(has(&http, Key::SignatureAge));
+        for unknown in [&[date, date][..], &[]] {
+            assert!(!has(&described("GetObject", unknown), Key::SignatureAge));
+        }
+    }
+
+    #[test]
+    fn each_action_is_on_the_object() {
+        let sent = [("if-match", "\"a\""), ("x-amz-tagging", "a=b")];
+        let asked = described("PutObject", &sent);
+        let actions: Vec<_> = asked.actions.iter().map(|ask| ask.action).collect();
+        let besides = [Action::GetObject, Action::PutObjectTagging];
+        assert_eq!(actions, [&[Action::PutObject][..], &besides].concat());
+        let on = AskedOf::Object(ObjectName::new("k").unwrap(), Which::Current);
+        assert!(asked.actions.iter().all(|ask| ask.on == on));
+        let mut buckets = asked.actions.iter().map(|ask| ask.bucket.as_str());
+        assert!(buckets.all(|bucket| bucket == "bucket"));
+    }
 }

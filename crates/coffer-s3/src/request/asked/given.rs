@@ -104,9 +104,24 @@ pub(super) fn parts_of(operation: &str) -> &'static [Part] {
     row.map_or(&[], |(_, parts)| parts)
 }
 
-/// Whether a header may be one whose text is the value of a key, or says when a request was signed.
-pub(super) fn may_be_asked(header: &str) -> bool {
-    header.starts_with("x-amz-") || header.starts_with("if-") || header == "date"
+/// What a header is a part of, if its text may be the value of a key. Those of [`place_of`].
+pub(super) fn part_of(header: &str) -> Option<Part> {
+    if header.starts_with("if-") {
+        return Some(Conditions);
+    }
+    // Most headers are none of S3's own.
+    Some(match header.strip_prefix("x-amz-")? {
+        "acl" => Acl,
+        "copy-source" => Source,
+        "metadata-directive" => Directive,
+        "object-ownership" => Ownership,
+        "server-side-encryption" | "server-side-encryption-aws-kms-key-id" => Encryption,
+        "server-side-encryption-customer-algorithm" => CustomerKey,
+        "storage-class" | "website-redirect-location" => Description,
+        own if own.starts_with("checksum-") => Checksums,
+        own if own.starts_with("grant-") => Acl,
+        _ => return None,
+    })
 }
 
 /// The header or the parameter whose text is the value of a key, and what it is a part of.
@@ -160,5 +175,43 @@ mod tests {
             assert_eq!(parts_of(operation), *parts, "{operation}");
         }
         assert_eq!(parts_of("PutObjectRetention"), []);
+    }
+
+    #[test]
+    fn each_header_of_a_key_is_kept_where_its_part_is_taken() {
+        for key in [
+            Key::Acl,
+            Key::ChecksumCrc32,
+            Key::ChecksumCrc64nvme,
+            Key::ChecksumMd5,
+            Key::ChecksumSha256,
+            Key::ChecksumXxhash128,
+            Key::CopySource,
+            Key::CustomerAlgorithm,
+            Key::GrantFullControl,
+            Key::GrantRead,
+            Key::GrantReadAcp,
+            Key::GrantWrite,
+            Key::GrantWriteAcp,
+            Key::IfMatch,
+            Key::IfNoneMatch,
+            Key::KmsKeyId,
+            Key::MetadataDirective,
+            Key::ObjectOwnership,
+            Key::ServerSideEncryption,
+            Key::StorageClass,
+            Key::WebsiteRedirect,
+        ] {
+            let (part, header) = place_of(&key).unwrap();
+            assert_eq!(part_of(header), Some(part), "{key}");
+        }
+        for other in [
+            "host",
+            "x-amz-date",
+            "x-amz-content-sha256",
+            "x-amz-meta-acl",
+        ] {
+            assert_eq!(part_of(other), None, "{other}");
+        }
     }
 }

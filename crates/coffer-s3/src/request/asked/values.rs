@@ -9,19 +9,22 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::http::conditions;
 use crate::parameters::{acl, copy_source, lock};
-use crate::request::asked::given::{Part, may_be_asked, place_of};
+use crate::request::asked::given::{Part, part_of, place_of};
 use crate::request::context::RequestContext;
 use crate::request::signed::SignedForm;
 use crate::signature::signer::DateTime;
-use crate::signature::version_4::date_of;
+use crate::signature::version_4::{DateHeader, date_in};
 
 const DAY_SECONDS: i64 = 86_400;
 
 /// The values of one request. Which version it is about is known to the vault, action by action.
 pub(super) struct RequestValues {
     /// As the client sent them, with those that a presigned URL has in its query, as far as a
-    /// condition may ask for them; those of a form are its fields.
+    /// condition may ask for them; those of a form are its fields. A request that is only signed
+    /// has none.
     pub(super) headers: HeaderMap,
+    /// The header that says when it was signed.
+    pub(super) dated: Option<(DateHeader, HeaderValue)>,
     /// The parameters of the query, decoded.
     pub(super) query: Vec<(String, String)>,
     /// What the operation takes from headers and query.
@@ -30,7 +33,19 @@ pub(super) struct RequestValues {
     pub(super) referer: Option<HeaderValue>,
     /// `User-Agent` of the request itself.
     pub(super) user_agent: Option<HeaderValue>,
-    /// The tags that it gives to an object.
+    pub(super) body: OfBody,
+    /// Whether it makes an object: none where it can't.
+    pub(super) creates: Option<bool>,
+    pub(super) now_seconds: i64,
+    /// By which locks end: it may be behind the other. Asked for only where it locks an object.
+    pub(super) lock_now_seconds: i64,
+    pub(super) context: Arc<RequestContext>,
+}
+
+/// What a body says, or headers that stand for one.
+#[derive(Default)]
+pub(super) struct OfBody {
+    /// The tags that the request gives to an object.
     pub(super) tags: Tags,
     /// Until when it locks an object.
     pub(super) retain_until: Option<String>,
@@ -38,12 +53,6 @@ pub(super) struct RequestValues {
     pub(super) lock_mode: Option<String>,
     /// Whether it puts an object under a legal hold.
     pub(super) legal_hold: Option<String>,
-    /// Whether it makes an object: none where it can't.
-    pub(super) creates: Option<bool>,
-    pub(super) now_seconds: i64,
-    /// By which locks end: it may be behind the other.
-    pub(super) lock_now_seconds: i64,
-    pub(super) context: Arc<RequestContext>,
 }
 
 /// The text of a header; none where it is empty, which for operations is as if it were not sent.
@@ -62,7 +71,7 @@ impl RequestValues {
     fn retain_until(&self) -> Option<i64> {
         // As the operation reads it: what one of them reads and the other does not would lock past
         // a condition.
-        let until_ms = lock::until_of(self.retain_until.as_deref()?).ok()?;
+        let until_ms = lock::until_of(self.body.retain_until.as_deref()?).ok()?;
         Some(until_ms.div_euclid(1_000))
     }
 
@@ -72,7 +81,8 @@ impl RequestValues {
         if !self.parts.contains(&part) {
             return None;
         }
-        debug_assert!(matches!(part, Part::Prefix | Part::MaxKeys) || may_be_asked(name));
+        let is_in_query = matches!(part, Part::Prefix | Part::MaxKeys);
+        debug_assert!(is_in_query || part_of(name) == Some(part));
         match part {
             Part::Prefix => self.query(name).map(Into::into),
             Part::MaxKeys => {
@@ -106,10 +116,11 @@ impl RequestValues {
             Key::SignatureAge => {
                 let signed = signed?;
                 let in_header = || {
+                    let (header, value) = self.dated.as_ref()?;
                     // Beside its query, version 2 signs no `Date`.
-                    let is_covered = signed.form == SignedForm::Header
-                        || self.headers.contains_key("x-amz-date");
-                    let date = date_of(&self.headers).filter(|_| is_covered)?;
+                    let is_covered =
+                        signed.form == SignedForm::Header || *header == DateHeader::Amz;
+                    let date = date_in(*header, value).filter(|_| is_covered)?;
                     DateTime::parse(&date).map(|date| date.unix_seconds)
                 };
                 let at = signed.at_seconds.or_else(in_header)?;
@@ -133,8 +144,8 @@ impl RequestValues {
 
     fn of_lock(&self, key: &Key) -> Option<Value<'_>> {
         match key {
-            Key::ObjectLockMode => self.lock_mode.as_deref().map(Into::into),
-            Key::ObjectLockLegalHold => self.legal_hold.as_deref().map(Into::into),
+            Key::ObjectLockMode => self.body.lock_mode.as_deref().map(Into::into),
+            Key::ObjectLockLegalHold => self.body.legal_hold.as_deref().map(Into::into),
             Key::ObjectLockRetainUntilDate => {
                 let until = self.retain_until()?;
                 Some(Value::Date(Timestamp::from_seconds(until)))
@@ -167,11 +178,12 @@ impl Values for RequestValues {
             Key::UserAgent => text_in(self.user_agent.as_ref()),
             Key::ObjectCreationOperation => self.creates.map(Value::Bool),
             Key::RequestObjectTag(wanted) => {
-                let tag = self.tags.iter().find(|(key, _)| key == wanted);
+                let tag = self.body.tags.iter().find(|(key, _)| key == wanted);
                 tag.map(|(_, value)| value.as_str().into())
             }
-            Key::RequestObjectTagKeys => (!self.tags.is_empty()).then(|| {
-                let keys = self.tags.iter().map(|(key, _)| Cow::Borrowed(key.as_str()));
+            Key::RequestObjectTagKeys => (!self.body.tags.is_empty()).then(|| {
+                let keys = self.body.tags.iter();
+                let keys = keys.map(|(key, _)| Cow::Borrowed(key.as_str()));
                 Value::Texts(keys.collect())
             }),
             other => self

@@ -55,7 +55,7 @@ fn grant_text((bucket, rights): &(BucketName, Rights)) -> String {
 
 pub(in crate::admin) fn about_subject(subject: &Subject) -> Facts {
     Facts::from([
-        ("subject", subject.name.clone()),
+        ("subject", subject.name.to_string()),
         ("subject_id", subject.id.to_string()),
     ])
 }

@@ -29,7 +29,7 @@ fn key() -> SecretKey {
 fn subject(name: &str) -> Subject {
     Subject {
         id: coffer_seal::SubjectId::random(),
-        name: name.to_owned(),
+        name: name.into(),
         access_key: None,
         is_trusted: false,
         mark: Default::default(),
@@ -199,7 +199,7 @@ fn a_key_that_ends_takes_no_other_along() {
     assert!(system.subject("CFann", now).is_none());
     let renamed = |before: &Subject| {
         Ok(Subject {
-            name: "ann.lee".to_owned(),
+            name: "ann.lee".into(),
             ..before.clone()
         })
     };

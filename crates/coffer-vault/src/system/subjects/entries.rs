@@ -41,7 +41,7 @@ impl Subjects {
     pub(super) fn insert(&mut self, entry: SubjectEntry) {
         let id = entry.subject.id;
         self.remove(id);
-        self.by_name.insert(entry.subject.name.clone(), id);
+        self.by_name.insert(entry.subject.name.to_string(), id);
         for key in &entry.keys {
             self.by_access_key
                 .insert(key.key.key.id.clone(), key.clone());
@@ -53,7 +53,7 @@ impl Subjects {
         let Some(gone) = self.by_id.remove(&id) else {
             return;
         };
-        self.by_name.remove(&gone.subject.name);
+        self.by_name.remove(&*gone.subject.name);
         for key in &gone.keys {
             self.by_access_key.remove(&key.key.key.id);
         }
