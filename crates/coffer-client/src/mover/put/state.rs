@@ -20,6 +20,9 @@ pub(super) struct Begun {
     pub(super) source: Seen,
     /// What the object is to have: other headers begin anew.
     pub(super) headers: Vec<(String, String)>,
+    /// When, in seconds by this machine's clock; long ago in journals of earlier versions.
+    #[serde(default)]
+    pub(super) seconds: u64,
 }
 
 /// A part that was stored.
