@@ -7,7 +7,7 @@ import pytest
 from harness import raw, sealed
 from harness.administration import ask, make_subject
 from harness.auditing import export
-from harness.clients import refused, s3_client
+from harness.clients import refused, s3_client, upload_in_parts
 from harness.content import MIB, PART_MIN_BYTES, content
 from harness.policies import arn, put, statement
 
@@ -40,19 +40,9 @@ def test_ranges_are_those_of_a_get(serving, client):
     assert (status, sealed.refused_code(body)) == (416, "InvalidRange")
 
 
-def upload_in_parts(client, key, bodies):
-    name = {"Bucket": "open", "Key": key}
-    name["UploadId"] = client.create_multipart_upload(**name)["UploadId"]
-    parts = []
-    for number, body in enumerate(bodies, 1):
-        etag = client.upload_part(**name, PartNumber=number, Body=body)["ETag"]
-        parts.append({"PartNumber": number, "ETag": etag})
-    client.complete_multipart_upload(**name, MultipartUpload={"Parts": parts})
-
-
 def test_parts_and_ranges_across_them(serving, client):
     bodies = [content(PART_MIN_BYTES, 1), content(PART_MIN_BYTES + 16_384, 2), content(777, 3)]
-    upload_in_parts(client, "parts", bodies)
+    upload_in_parts(client, "open", "parts", bodies)
     whole = b"".join(bodies)
     assert sealed.get(serving, "/open/parts") == whole
     for number, body in enumerate(bodies, 1):
@@ -65,7 +55,7 @@ def test_parts_and_ranges_across_them(serving, client):
 @pytest.mark.large
 def test_an_object_of_many_parts_comes_in_several_transfers(serving, client):
     bodies = [content(PART_MIN_BYTES, number % 3) for number in range(259)]
-    upload_in_parts(client, "many", bodies)
+    upload_in_parts(client, "open", "many", bodies)
     got, done = b"", 0
     while done < len(bodies) * PART_MIN_BYTES:
         document = sealed.offer(serving, "/open/many", headers={"range": f"bytes={done}-"})
