@@ -1,5 +1,6 @@
 """The client of examples/: written from docs/SEALED-TRANSFER.md alone, so that it proves it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import pytest
 
 from harness import sealed
 from harness.clients import upload_in_parts
-from harness.content import MIB, PART_MIN_BYTES, content
+from harness.content import CHUNK_BYTES, MIB, PART_MIN_BYTES, content
 from harness.raw import metric
 from harness.server import ROOT, clean_environment
 from harness.watching import Watching
@@ -81,6 +82,19 @@ def test_it_asks_for_the_rest_of_the_version_that_it_began(serving, client, tmp_
         done(serving, "get", "many", tmp_path / "out", bucket=f"{between.endpoint}/kept")
     assert len(asked) == 2
     assert (tmp_path / "out").read_bytes() == b"".join(bodies)
+
+
+def test_lengths_in_the_specification_add_up():
+    text = (ROOT / "docs/SEALED-TRANSFER.md").read_text()
+    got, sent = (json.loads(part.split("```")[0]) for part in text.split("```json")[1:3])
+    [segment] = got["segments"]
+    start, end = got["range"]
+    assert segment["bytes"] == end - start
+    # Each chunk has a tag, also the last one, which is empty here.
+    chunks = segment["bytes"] // CHUNK_BYTES
+    assert segment["sealed_bytes"] == segment["bytes"] + 16 * (chunks + 1)
+    assert got["bytes"] == segment["sealed_bytes"]
+    assert sent["bytes"] == got["bytes"] + sealed.HEADER
 
 
 def test_it_is_as_short_as_it_says():
