@@ -71,6 +71,33 @@ def test_a_completion_whose_answer_is_lost_is_looked_at(mover, through, client, 
     assert mover.journals() == []
 
 
+def test_a_completion_is_found_by_the_same_command_later(mover, serving, client, tmp_path):
+    """Nothing more was heard of the server after it had completed the upload."""
+    source, bytes_put = write_file(tmp_path / "source", 40 * MIB), 40 * MIB
+    put = ("put", source, "s3://open/later", "--transfer", "tls")
+    direct = mover.environment["AWS_ENDPOINT_URL"]
+    with Watching(serving) as between:
+        between.loses = one_of(1, "POST", "/open/later?uploadId=")
+
+        def breaks(method, path):
+            if between.lost:
+                raise OSError
+
+        between.before = breaks
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        mover.run(*put, "--retries", 0, code=1)
+        assert len(between.lost) == len(mover.journals()) == 1
+        between.before, between.loses = (lambda *_: None), (lambda *_: False)
+        done = mover.done(*put)
+    assert (done["kept_bytes"], done["verified"]) == (bytes_put, True)
+    assert done["version_id"] == the_version(client, "later")
+    assert mover.journals() == []
+    # Once more is another version.
+    mover.environment |= {"AWS_ENDPOINT_URL": direct}
+    assert mover.done(*put)["kept_bytes"] == 0
+    assert len(client.list_object_versions(Bucket="open", Prefix="later")["Versions"]) == 2
+
+
 def test_a_copy_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_path):
     source = write_file(tmp_path / "source", MIB)
     mover.run("put", source, "s3://open/original", "--metadata", "of=now")

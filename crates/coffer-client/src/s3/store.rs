@@ -154,6 +154,18 @@ impl Client {
         Ok(Stored::of_headers(&answer.headers))
     }
 
+    /// What is there, if it is what was to be stored. What may not be looked at is none.
+    ///
+    /// # Errors
+    /// When it can't be looked at now.
+    pub(crate) async fn found(&self, awaited: &Awaited<'_>) -> Result<Option<Stored>, S3Error> {
+        match self.head_object(awaited.name).await {
+            Ok(head) if awaited.is(&head) => Ok(Some(Stored::of_headers(&head.headers))),
+            Err(error) if error.is_passing() => Err(error),
+            _ => Ok(None),
+        }
+    }
+
     /// Has something stored by `ask`, again where that may help. Where no answer tells whether it
     /// was, and what is there is what was to be stored, that is the answer.
     pub(super) async fn store<F>(
@@ -174,19 +186,19 @@ impl Client {
             let is_unknown = error.is_without_answer() || error.is_used_up() || error.is_gone();
             let waited = self.pause(attempt, error).await;
             if is_unknown {
-                match self.head_object(awaited.name).await {
-                    Ok(head) if awaited.is(&head) => {
+                match self.found(awaited).await {
+                    Ok(Some(stored)) => {
                         if let Some(sent) = &awaited.sent {
                             sent(awaited.bytes as i64);
                         }
-                        return Ok(Stored::of_headers(&head.headers));
+                        return Ok(stored);
                     }
-                    // What can't be looked at now is not stored again: that was tried often enough.
-                    Err(looked) if looked.is_passing() => {
+                    Ok(None) => {}
+                    // It was asked often enough, and is not stored again.
+                    Err(looked) => {
                         let first = waited.err().filter(S3Error::is_passing);
                         return Err(first.unwrap_or(looked));
                     }
-                    _ => {}
                 }
             }
             waited?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -68,25 +68,26 @@ impl Mover {
         let journal = self.journal_of(from, name)?;
         let part_bytes = part_bytes(source.seen().bytes);
         let noted = journal.as_deref();
+        if let Some(done) = self.completed_before(&source, name, noted).await? {
+            forget(journal);
+            return Ok(done);
+        }
         let begun = self.begin(&source, name, part_bytes, noted).await;
         let (begun, before) = match begun {
             Ok(begun) => begun,
             Err(error) => {
-                let is_unnoted = matches!(error, MoverError::Local { .. });
-                if let Some(journal) = journal.and_then(Arc::into_inner)
-                    && is_unnoted
-                {
-                    journal.remove();
+                if matches!(error, MoverError::Local { .. }) {
+                    forget(journal);
                 }
                 return Err(error);
             }
         };
         let upload = Arc::new(Upload {
             name: name.clone(),
+            began: begun.began(),
             upload_id: begun.upload_id,
             compares: begun.compares,
             headers: begun.headers,
-            began: UNIX_EPOCH + Duration::from_secs(begun.seconds),
         });
         let source = Arc::new(source);
         let parts = self
@@ -106,9 +107,7 @@ impl Mover {
                 // What can't be ended now, the server ends by its own rules.
                 let _ = self.client.abort_upload(name, &upload.upload_id).await;
             }
-            if let Some(journal) = journal.and_then(Arc::into_inner) {
-                journal.remove();
-            }
+            forget(journal);
         }
         completed
     }
@@ -363,5 +362,12 @@ impl Mover {
             kept_bytes,
             was_sealed,
         })
+    }
+}
+
+/// Removes the journal of what is over.
+fn forget(journal: Option<Arc<Journal>>) {
+    if let Some(journal) = journal.and_then(Arc::into_inner) {
+        journal.remove();
     }
 }
