@@ -34,11 +34,3 @@ def call(*command):
 def free_bytes(folder):
     state = os.statvfs(folder)
     return state.f_bavail * state.f_frsize
-
-
-def take_the_rest(folder):
-    """Leaves no room on the file system of a folder."""
-    with contextlib.suppress(OSError), (folder / "brim").open("wb") as brim:
-        while True:
-            brim.write(bytes(4096))
-            brim.flush()

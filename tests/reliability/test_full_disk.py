@@ -1,5 +1,6 @@
 """A full disk: a clear error, reads go on, and writes do when there is space again."""
 
+import contextlib
 import os
 import time
 
@@ -9,7 +10,7 @@ from botocore.exceptions import ClientError
 from harness import raw
 from harness.clients import refused, s3_client
 from harness.content import MIB, PART_MIN_BYTES, content
-from harness.disks import free_bytes, needs_mount, small_disk, take_the_rest
+from harness.disks import free_bytes, needs_mount, small_disk
 from harness.server import StartError
 
 pytestmark = pytest.mark.skipif(needs_mount, reason="only root may mount a small file system")
@@ -62,6 +63,13 @@ def check(s3, stored):
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
         listed += [row["Key"] for row in page.get("Contents", [])]
     assert sorted(listed) == sorted(name for name, _ in stored)
+
+
+def take_the_rest(disk):
+    with contextlib.suppress(OSError), (disk / "brim").open("wb") as brim:
+        while True:
+            brim.write(bytes(4096))
+            brim.flush()
 
 
 def make_space(disk):
