@@ -2,7 +2,11 @@
 
 import time
 
+import httpx
 import pytest
+from botocore.auth import S3SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from harness import raw, sealed
 from harness.administration import ask, make_subject
@@ -233,3 +237,26 @@ def test_no_secret_is_in_the_log_or_in_metrics(serving):
     secrets = [document["ticket"], document["segments"][0]["key"]]
     for text in (serving.log(), page):
         assert not any(secret in text for secret in secrets)
+
+
+def signed_in_query(serving, method, path, query="", headers=None):
+    """Sends a request that is signed in its query, its headers with it."""
+    request = AWSRequest(method, f"{serving.endpoint}{path}?{query}", headers or {})
+    keys = Credentials(*serving.credentials())
+    S3SigV4QueryAuth(keys, "s3", "us-east-1", expires=60).add_auth(request)
+    context = raw.tls_context(serving)
+    return httpx.request(method, request.url, headers=headers, verify=context)
+
+
+def test_keys_are_given_to_those_alone_who_sign_in_the_header(serving):
+    wants = {"x-coffer-transfer": "sealed"}
+    answer = signed_in_query(serving, "GET", "/open/film", headers=wants)
+    assert (answer.status_code, answer.content) == (200, FILM)
+    assert "x-coffer-transfer" not in answer.headers
+    answer = signed_in_query(serving, "HEAD", "/open")
+    assert answer.status_code == 200 and "x-coffer-sealed-transfer" not in answer.headers
+    announces = {"x-coffer-transfer-length": "20000"}
+    answer = signed_in_query(serving, "POST", "/open/new", "coffer-transfer=", announces)
+    assert answer.json() == {"version": 1, "transfer": "tls"}
+    url, context = f"{serving.endpoint}/open/new?coffer-transfer=", raw.tls_context(serving)
+    assert httpx.post(url, headers=announces, verify=context).status_code == 403
