@@ -40,6 +40,17 @@ def s3_client(server, *, credentials=None, endpoint=None, validate=True, **confi
     return client
 
 
+def upload_in_parts(client, bucket, key, bodies):
+    """Stores an object of these parts."""
+    name = {"Bucket": bucket, "Key": key}
+    name["UploadId"] = client.create_multipart_upload(**name)["UploadId"]
+    parts = []
+    for number, body in enumerate(bodies, 1):
+        etag = client.upload_part(**name, PartNumber=number, Body=body)["ETag"]
+        parts.append({"PartNumber": number, "ETag": etag})
+    client.complete_multipart_upload(**name, MultipartUpload={"Parts": parts})
+
+
 def client_environment(server, home):
     """For command line clients: no settings but where the server is and who we are."""
     access_key_id, secret_access_key = server.credentials()

@@ -1,4 +1,4 @@
-"""coffer put where the answer to a request is lost that did what was asked."""
+"""coffer put and cp where the answer to a request is lost that did what was asked."""
 
 import time
 
@@ -21,9 +21,9 @@ def mover(serving, tmp_path):
 def through(serving, mover):
     """Has a mover's requests go through what loses answers."""
 
-    def through(number):
+    def through(number, method="PUT", beginning="/open/"):
         between = Watching(serving)
-        between.loses = one_of(number, "PUT", "/open/")
+        between.loses = one_of(number, method, beginning)
         mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
         return between
 
@@ -36,6 +36,78 @@ def versions(client):
     client.put_bucket_versioning(Bucket="open", VersioningConfiguration=enabled)
 
 
+def the_version(client, key):
+    """The only version of an object."""
+    [version] = client.list_object_versions(Bucket="open", Prefix=key)["Versions"]
+    return version["VersionId"]
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+@pytest.mark.parametrize("size", [100, 3 * MIB])
+def test_an_object_whose_answer_is_lost_is_looked_at(
+    mover, through, client, tmp_path, size, retries
+):
+    source, key = write_file(tmp_path / "source", size), f"tls-{size}-{retries}"
+    with through(1) as between:
+        # What is told in another form is known again: no ASCII, and a name with two values.
+        metadata = ("of=now", "title=für", "with=one", "with=two")
+        told = [word for one in metadata for word in ("--metadata", one)]
+        options = (*told, "--transfer", "tls", "--retries", retries)
+        put = mover.done("put", source, f"s3://open/{key}", *options)
+        assert len(between.lost) == 1
+    assert (put["transfer"], put["verified"]) == ("http", True)
+    assert put["version_id"] == the_version(client, key)
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+def test_a_completion_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_path, retries):
+    source, key = write_file(tmp_path / "source", 40 * MIB), f"parts-{retries}"
+    with through(1, "POST", f"/open/{key}?uploadId=") as between:
+        options = ("--transfer", "tls", "--retries", retries)
+        put = mover.done("put", source, f"s3://open/{key}", *options)
+        assert len(between.lost) == 1
+    assert put["verified"] is True
+    assert put["version_id"] == the_version(client, key)
+    assert mover.journals() == []
+
+
+def test_a_completion_is_found_by_the_same_command_later(mover, serving, client, tmp_path):
+    """Nothing more was heard of the server after it had completed the upload."""
+    source, bytes_put = write_file(tmp_path / "source", 40 * MIB), 40 * MIB
+    put = ("put", source, "s3://open/later", "--transfer", "tls")
+    direct = mover.environment["AWS_ENDPOINT_URL"]
+    with Watching(serving) as between:
+        between.loses = one_of(1, "POST", "/open/later?uploadId=")
+
+        def breaks(method, path):
+            if between.lost:
+                raise OSError
+
+        between.before = breaks
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        mover.run(*put, "--retries", 0, code=1)
+        assert len(between.lost) == len(mover.journals()) == 1
+        between.before, between.loses = (lambda *_: None), (lambda *_: False)
+        done = mover.done(*put)
+    assert (done["kept_bytes"], done["verified"]) == (bytes_put, True)
+    assert done["version_id"] == the_version(client, "later")
+    assert mover.journals() == []
+    # Once more is another version.
+    mover.environment |= {"AWS_ENDPOINT_URL": direct}
+    assert mover.done(*put)["kept_bytes"] == 0
+    assert len(client.list_object_versions(Bucket="open", Prefix="later")["Versions"]) == 2
+
+
+def test_a_copy_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_path):
+    source = write_file(tmp_path / "source", MIB)
+    mover.run("put", source, "s3://open/original", "--metadata", "of=now")
+    with through(1, "PUT", "/open/copied") as between:
+        copy = mover.done("cp", "s3://open/original", "s3://open/copied")
+        assert len(between.lost) == 1
+    assert copy["verified"] is True
+    assert copy["version_id"] == the_version(client, "copied")
+
+
 @pytest.mark.parametrize("retries", [0, 3])
 def test_a_commit_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_path, retries):
     source = write_file(tmp_path / "source", MIB)
@@ -45,18 +117,17 @@ def test_a_commit_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_
         put = mover.done("put", source, f"s3://open/{key}", *metadata, "--retries", retries)
         assert len(between.lost) == 1
     assert (put["transfer"], put["verified"]) == ("sealed", True)
-    listed = client.list_object_versions(Bucket="open", Prefix=key)
-    [version] = listed["Versions"]
-    assert put["version_id"] == version["VersionId"]
+    assert put["version_id"] == the_version(client, key)
 
 
+@pytest.mark.parametrize("transfer", ["sealed", "tls"])
 @pytest.mark.parametrize(("metadata", "seconds"), [("of=before", OLDER_SECONDS), ("of=other", 0)])
 def test_what_was_there_before_is_not_what_was_sent(
-    serving, mover, client, tmp_path, metadata, seconds
+    serving, mover, client, tmp_path, metadata, seconds, transfer
 ):
-    """An object of the same bytes that is older, or has other metadata, where the commit never came
-    to the server."""
-    source, key = write_file(tmp_path / "source", MIB), f"again-{seconds}"
+    """An object of the same bytes that is older, or has other metadata, where what was to store it
+    never came to the server."""
+    source, key = write_file(tmp_path / "source", MIB), f"again-{transfer}-{seconds}"
     mover.run("put", source, f"s3://open/{key}", "--metadata", metadata)
     time.sleep(seconds)
 
@@ -68,7 +139,8 @@ def test_what_was_there_before_is_not_what_was_sent(
         between.before = breaks
         mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
         now = "of=before" if seconds else "of=now"
-        mover.run("put", source, f"s3://open/{key}", "--metadata", now, "--retries", 0, code=1)
+        options = ("--metadata", now, "--retries", 0, "--transfer", transfer)
+        mover.run("put", source, f"s3://open/{key}", *options, code=1)
     assert len(client.list_object_versions(Bucket="open", Prefix=key)["Versions"]) == 1
 
 

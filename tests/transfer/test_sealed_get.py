@@ -2,12 +2,16 @@
 
 import time
 
+import httpx
 import pytest
+from botocore.auth import S3SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from harness import raw, sealed
 from harness.administration import ask, make_subject
 from harness.auditing import export
-from harness.clients import refused, s3_client
+from harness.clients import refused, s3_client, upload_in_parts
 from harness.content import MIB, PART_MIN_BYTES, content
 from harness.policies import arn, put, statement
 
@@ -40,19 +44,9 @@ def test_ranges_are_those_of_a_get(serving, client):
     assert (status, sealed.refused_code(body)) == (416, "InvalidRange")
 
 
-def upload_in_parts(client, key, bodies):
-    name = {"Bucket": "open", "Key": key}
-    name["UploadId"] = client.create_multipart_upload(**name)["UploadId"]
-    parts = []
-    for number, body in enumerate(bodies, 1):
-        etag = client.upload_part(**name, PartNumber=number, Body=body)["ETag"]
-        parts.append({"PartNumber": number, "ETag": etag})
-    client.complete_multipart_upload(**name, MultipartUpload={"Parts": parts})
-
-
 def test_parts_and_ranges_across_them(serving, client):
     bodies = [content(PART_MIN_BYTES, 1), content(PART_MIN_BYTES + 16_384, 2), content(777, 3)]
-    upload_in_parts(client, "parts", bodies)
+    upload_in_parts(client, "open", "parts", bodies)
     whole = b"".join(bodies)
     assert sealed.get(serving, "/open/parts") == whole
     for number, body in enumerate(bodies, 1):
@@ -65,7 +59,7 @@ def test_parts_and_ranges_across_them(serving, client):
 @pytest.mark.large
 def test_an_object_of_many_parts_comes_in_several_transfers(serving, client):
     bodies = [content(PART_MIN_BYTES, number % 3) for number in range(259)]
-    upload_in_parts(client, "many", bodies)
+    upload_in_parts(client, "open", "many", bodies)
     got, done = b"", 0
     while done < len(bodies) * PART_MIN_BYTES:
         document = sealed.offer(serving, "/open/many", headers={"range": f"bytes={done}-"})
@@ -243,3 +237,26 @@ def test_no_secret_is_in_the_log_or_in_metrics(serving):
     secrets = [document["ticket"], document["segments"][0]["key"]]
     for text in (serving.log(), page):
         assert not any(secret in text for secret in secrets)
+
+
+def signed_in_query(serving, method, path, query="", headers=None):
+    """Sends a request that is signed in its query, its headers with it."""
+    request = AWSRequest(method, f"{serving.endpoint}{path}?{query}", headers or {})
+    keys = Credentials(*serving.credentials())
+    S3SigV4QueryAuth(keys, "s3", "us-east-1", expires=60).add_auth(request)
+    context = raw.tls_context(serving)
+    return httpx.request(method, request.url, headers=headers, verify=context)
+
+
+def test_keys_are_given_to_those_alone_who_sign_in_the_header(serving):
+    wants = {"x-coffer-transfer": "sealed"}
+    answer = signed_in_query(serving, "GET", "/open/film", headers=wants)
+    assert (answer.status_code, answer.content) == (200, FILM)
+    assert "x-coffer-transfer" not in answer.headers
+    answer = signed_in_query(serving, "HEAD", "/open")
+    assert answer.status_code == 200 and "x-coffer-sealed-transfer" not in answer.headers
+    announces = {"x-coffer-transfer-length": "20000"}
+    answer = signed_in_query(serving, "POST", "/open/new", "coffer-transfer=", announces)
+    assert answer.json() == {"version": 1, "transfer": "tls"}
+    url, context = f"{serving.endpoint}/open/new?coffer-transfer=", raw.tls_context(serving)
+    assert httpx.post(url, headers=announces, verify=context).status_code == 403

@@ -26,6 +26,8 @@ mod listing;
 
 mod objects;
 
+mod store;
+
 mod multipart;
 
 #[cfg(test)]
@@ -38,8 +40,10 @@ pub use self::endpoint::Endpoint;
 pub use self::error::S3Error;
 pub use self::listing::{BucketEntry, ListedObject, ListedVersion, Page, VersionsPage};
 pub(crate) use self::listing::{objects_page, versions_page};
+pub(crate) use self::multipart::etag_of_parts;
 pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
 pub use self::request::Request;
+pub(crate) use self::store::Awaited;
 pub use self::wire::Wire;
 pub use self::xml::{Element, XmlFault};

@@ -1,6 +1,7 @@
 //! Copies that the server makes: no bytes come here.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::limits::{COPY_BYTES_MAX, COPY_PART_BYTES};
 use crate::mover::Mover;
@@ -8,7 +9,7 @@ use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
 use crate::mover::plan::pieces;
 use crate::mover::together::Together;
-use crate::s3::{DonePart, ObjectHead, ObjectName, S3Error, Stored};
+use crate::s3::{Awaited, DonePart, ObjectHead, ObjectName, S3Error, Stored, etag_of_parts};
 
 /// Headers that a copy in parts has to be given; one in one piece has them by itself.
 const KEPT: [&str; 7] = [
@@ -48,7 +49,7 @@ impl Mover {
                 ("x-amz-metadata-directive".to_owned(), "COPY".to_owned()),
                 ("x-amz-copy-source-if-match".to_owned(), head.etag.clone()),
             ];
-            let stored = self.client.copy_object(from, to, &headers).await;
+            let stored = self.client.copy_object((from, &head), to, &headers).await;
             drop(permit);
             stored.map_err(changed)?
         } else {
@@ -111,13 +112,22 @@ impl Mover {
         head: &ObjectHead,
     ) -> Result<Stored, MoverError> {
         let headers = self.headers_of_copy(from, head).await?;
+        let began = SystemTime::now();
         let start = self.client.create_upload(to, &headers).await?;
-        let copied = self.all_copied(from, to, head, &start.upload_id).await;
-        let completed = match copied {
+        let completed = match self.all_copied(from, to, head, &start.upload_id).await {
             Ok(parts) => {
-                let completing = self
-                    .client
-                    .complete_upload(to, &start.upload_id, &parts, None);
+                let awaited = Awaited {
+                    name: to,
+                    headers: &headers,
+                    bytes: head.bytes,
+                    checksum: head.checksum.as_ref(),
+                    etag: &|| etag_of_parts(&parts),
+                    began,
+                    sent: None,
+                };
+                let completing =
+                    self.client
+                        .complete_upload(&awaited, &start.upload_id, &parts, None);
                 completing.await.map_err(MoverError::from)
             }
             Err(error) => Err(error),

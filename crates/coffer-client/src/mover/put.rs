@@ -8,6 +8,8 @@ mod verdict;
 
 mod commit;
 
+mod completed;
+
 mod parts;
 
 mod stream;

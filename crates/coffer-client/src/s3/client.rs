@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
-use http::{HeaderMap, Method, StatusCode};
+use http::header::{CONTENT_LENGTH, HOST};
+use http::{HeaderMap, Method};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
@@ -20,7 +20,7 @@ use crate::limits::{
 use crate::profiles::{Credentials, Settings};
 use crate::s3::body::{Answer, Progress, Slices, told};
 use crate::s3::endpoint::Endpoint;
-use crate::s3::error::S3Error;
+use crate::s3::error::{S3Error, is_for_https};
 use crate::s3::request::Request;
 use crate::s3::retry::pause;
 use crate::s3::wire::Connector;
@@ -183,7 +183,10 @@ impl Client {
         }
     }
 
-    async fn document_once(&self, request: &Request) -> Result<(Element, HeaderMap), S3Error> {
+    pub(super) async fn document_once(
+        &self,
+        request: &Request,
+    ) -> Result<(Element, HeaderMap), S3Error> {
         let read = self.read_document(self.attempt(request).await?).await;
         if let (Err(_), Some(sent)) = (&read, &request.sent) {
             sent(-(request.body.len() as i64));
@@ -386,15 +389,4 @@ impl Client {
             })
         })
     }
-}
-
-/// Whether a port that speaks TLS answers plain HTTP by a sentence, as many servers do. S3's own
-/// refusals are XML; of an answer to HEAD there is only its type.
-fn is_for_https(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(body);
-    let names_tls = ["HTTPS", "https://", "TLS", "SSL"];
-    let names_tls = text.is_empty() || names_tls.iter().any(|name| text.contains(name));
-    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
-    let is_sentence = kind.is_some_and(|kind| kind.starts_with(b"text/"));
-    status == StatusCode::BAD_REQUEST && is_sentence && names_tls
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -85,6 +86,22 @@ impl S3Error {
         self.code() == Some("NoSuchTransfer")
     }
 
+    /// Whether an upload is gone, as it is after it was completed.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.code() == Some("NoSuchUpload")
+    }
+
+    /// Whether no answer tells what was done: none came, or not all of it, or what stands before
+    /// the server has lost it. With 500 and 503 a server says itself that something may have been
+    /// done, and may not be safe where reads show it: that is no lost answer.
+    pub(crate) fn is_without_answer(&self) -> bool {
+        match self {
+            Self::Broken { .. } | Self::Unreadable { .. } => true,
+            Self::Refused { status, .. } => matches!(status, 502 | 504),
+            Self::Client(_) => false,
+        }
+    }
+
     /// Whether the same request may go well after a while.
     pub fn is_passing(&self) -> bool {
         match self {
@@ -160,6 +177,17 @@ fn code_of(status: StatusCode) -> &'static str {
         501 => "NotImplemented",
         _ => "UnknownError",
     }
+}
+
+/// Whether a port that speaks TLS answers plain HTTP by a sentence, as many servers do. S3's own
+/// refusals are XML; of an answer to HEAD there is only its type.
+pub(super) fn is_for_https(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    let names_tls = ["HTTPS", "https://", "TLS", "SSL"];
+    let names_tls = text.is_empty() || names_tls.iter().any(|name| text.contains(name));
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
+    let is_sentence = kind.is_some_and(|kind| kind.starts_with(b"text/"));
+    status == StatusCode::BAD_REQUEST && is_sentence && names_tls
 }
 
 /// Words of a server that can't move a terminal's cursor, and have an end.

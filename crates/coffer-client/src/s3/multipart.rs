@@ -1,14 +1,16 @@
 //! Uploads in parts.
 
-use http::Method;
+use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
 use crate::limits::PART_COUNT_MAX;
 use crate::s3::body::Sent;
-use crate::s3::checksum::{Algorithm, Checksum};
+use crate::s3::checksum::{Algorithm, Checksum, Running, md5_of_hex};
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
 use crate::s3::objects::{ObjectName, Stored};
+use crate::s3::request::Request;
+use crate::s3::store::Awaited;
 use crate::s3::xml::Element;
 
 /// An upload that was begun.
@@ -160,15 +162,24 @@ impl Client {
     ///
     /// # Errors
     /// Those of [`document`](Self::document).
-    pub async fn complete_upload(
+    pub(crate) async fn complete_upload(
         &self,
-        name: &ObjectName,
+        awaited: &Awaited<'_>,
         upload_id: &str,
         parts: &[DonePart],
         whole: Option<&Checksum>,
     ) -> Result<Stored, S3Error> {
-        self.complete_upload_if(name, upload_id, parts, whole, (&[], None))
+        let request = completion(awaited.name, upload_id, parts, whole);
+        self.store(awaited, || self.complete_once(&request, whole))
             .await
+    }
+
+    async fn complete_once(
+        &self,
+        request: &Request,
+        whole: Option<&Checksum>,
+    ) -> Result<Stored, S3Error> {
+        Ok(completed(whole, self.document_once(request).await?))
     }
 
     /// The same with headers such as `if-match`, and who is told when a request failed.
@@ -180,47 +191,9 @@ impl Client {
         whole: Option<&Checksum>,
         (conditions, sent): (&[(String, String)], Option<Sent>),
     ) -> Result<Stored, S3Error> {
-        let leaf = |name: &str, text: String| Element {
-            name: name.to_owned(),
-            text,
-            ..Element::default()
-        };
-        let part = |part: &DonePart| {
-            let mut children = vec![
-                leaf("PartNumber", part.number.to_string()),
-                leaf("ETag", part.etag.clone()),
-            ];
-            let checksum =
-                { part.checksum.iter() }.map(|text| leaf(&ALGORITHM.element(), text.clone()));
-            children.extend(checksum);
-            Element {
-                name: "Part".to_owned(),
-                children,
-                ..Element::default()
-            }
-        };
-        let document = Element {
-            name: "CompleteMultipartUpload".to_owned(),
-            children: parts.iter().map(part).collect(),
-            ..Element::default()
-        };
-        let request = name.request(Method::POST).query("uploadId", upload_id);
-        let mut request = request.headers(conditions);
-        if let Some(whole) = whole {
-            request = request
-                .header("x-amz-checksum-type", "FULL_OBJECT")
-                .header(whole.algorithm.header(), whole.text());
-        }
-        let body = Bytes::from(document.to_xml());
-        let (answer, headers) = self.document(&request.body(body, sent)).await?;
-        let mut stored = Stored::of_headers(&headers);
-        stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
-        let told = answer.value_of(&ALGORITHM.element());
-        let is_of_all = answer.text_of("ChecksumType") != Some("COMPOSITE");
-        stored.checksum = whole
-            .filter(|whole| is_of_all && told == Some(&whole.text()))
-            .cloned();
-        Ok(stored)
+        let mut request = completion(name, upload_id, parts, whole).headers(conditions);
+        request.sent = sent;
+        Ok(completed(whole, self.document(&request).await?))
     }
 
     /// How long the parts of an object are, in order, where the server lists them: of the content
@@ -294,6 +267,66 @@ impl Client {
         let request = name.request(Method::DELETE).query("uploadId", upload_id);
         self.send(&request).await.map(drop)
     }
+}
+
+fn completion(
+    name: &ObjectName,
+    upload_id: &str,
+    parts: &[DonePart],
+    whole: Option<&Checksum>,
+) -> Request {
+    let leaf = |name: &str, text: String| Element {
+        name: name.to_owned(),
+        text,
+        ..Element::default()
+    };
+    let part = |part: &DonePart| {
+        let mut children = vec![
+            leaf("PartNumber", part.number.to_string()),
+            leaf("ETag", part.etag.clone()),
+        ];
+        let checksum =
+            { part.checksum.iter() }.map(|text| leaf(&ALGORITHM.element(), text.clone()));
+        children.extend(checksum);
+        Element {
+            name: "Part".to_owned(),
+            children,
+            ..Element::default()
+        }
+    };
+    let document = Element {
+        name: "CompleteMultipartUpload".to_owned(),
+        children: parts.iter().map(part).collect(),
+        ..Element::default()
+    };
+    let mut request = name.request(Method::POST).query("uploadId", upload_id);
+    if let Some(whole) = whole {
+        request = request
+            .header("x-amz-checksum-type", "FULL_OBJECT")
+            .header(whole.algorithm.header(), whole.text());
+    }
+    request.body(Bytes::from(document.to_xml()), None)
+}
+
+/// What the answer to a completion says.
+fn completed(whole: Option<&Checksum>, (answer, headers): (Element, HeaderMap)) -> Stored {
+    let mut stored = Stored::of_headers(&headers);
+    stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
+    let told = answer.value_of(&ALGORITHM.element());
+    let is_of_all = answer.text_of("ChecksumType") != Some("COMPOSITE");
+    stored.checksum = whole
+        .filter(|whole| is_of_all && told == Some(&whole.text()))
+        .cloned();
+    stored
+}
+
+/// The ETag that an object of these parts has where those of parts are MD5s: the MD5 of them.
+pub(crate) fn etag_of_parts(parts: &[DonePart]) -> Option<String> {
+    let mut md5 = Running::new(Algorithm::Md5);
+    for part in parts {
+        md5.update(&md5_of_hex(bare(&part.etag))?);
+    }
+    Some(format!("{}-{}", hex::encode(md5.done().value), parts.len()))
 }
 
 /// ETags stand with quotes in headers, and without in some documents.

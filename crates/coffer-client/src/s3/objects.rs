@@ -1,4 +1,4 @@
-//! Objects: what is known of one, storing, reading, copying and deleting.
+//! Objects: what is known of one, reading and deleting.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
-use crate::s3::body::{Answer, Sent};
+use crate::s3::body::Answer;
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
 use crate::s3::composite::Composite;
@@ -179,32 +179,6 @@ impl Client {
         self.send(&name.request(Method::GET).headers(headers)).await
     }
 
-    /// Stores an object of one piece, with a checksum that the server compares.
-    ///
-    /// # Errors
-    /// Those of [`send`](Self::send).
-    pub async fn put_object(
-        &self,
-        name: &ObjectName,
-        headers: &[(String, String)],
-        body: Bytes,
-        sent: Option<Sent>,
-    ) -> Result<Stored, S3Error> {
-        let sum = checksum(Algorithm::Crc64Nvme, &body);
-        let request = name.request(Method::PUT).headers(headers);
-        let request = request.body(body.clone(), sent);
-        let comparing = { request.clone() }.header(sum.algorithm.header(), sum.text());
-        let answer = match self.send(&comparing).await {
-            // A server that knows other checksums only.
-            Err(error) if error.is_about_checksums() => {
-                let md5 = BASE64.encode(checksum(Algorithm::Md5, &body).value);
-                self.send(&request.header("content-md5", md5)).await?
-            }
-            answered => answered?,
-        };
-        Ok(Stored::of_headers(&answer.headers))
-    }
-
     /// Deletes an object, or a version of it.
     ///
     /// # Errors
@@ -268,24 +242,6 @@ impl Client {
             }
         };
         Ok(names.iter().map(outcome).collect())
-    }
-
-    /// Has the server copy an object, or a version of it, in one piece.
-    ///
-    /// # Errors
-    /// Those of [`document`](Self::document).
-    pub async fn copy_object(
-        &self,
-        source: &ObjectName,
-        target: &ObjectName,
-        headers: &[(String, String)],
-    ) -> Result<Stored, S3Error> {
-        let request = target.request(Method::PUT).headers(headers);
-        let request = request.header("x-amz-copy-source", source.copy_source());
-        let (answer, headers) = self.document(&request).await?;
-        let mut stored = Stored::of_headers(&headers);
-        stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
-        Ok(stored)
     }
 
     /// The tags of an object, as the header `x-amz-tagging` has them.

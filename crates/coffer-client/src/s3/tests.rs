@@ -1,23 +1,25 @@
 //! Requests over real sockets, to a server that answers what it is told, one answer a connection or
 //! request.
 
+mod lost_answers;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
-use http::Method;
+use http::{HeaderMap, HeaderValue, Method};
 use hyper::body::Bytes;
 
 use crate::profiles::{Credentials, Settings};
-use crate::s3::{Client, ClientOptions, ObjectName, Request, S3Error};
+use crate::s3::{Client, ClientOptions, ObjectHead, ObjectName, Request, S3Error, Sent};
 
 /// The heads and bodies of requests.
 type AskedFor = Vec<(String, Vec<u8>)>;
 
 /// Answers these, in order, and gives what was asked: heads and bodies. An empty answer ends the
-/// connection instead.
+/// connection instead, and one whose body is shorter than it says ends it afterwards.
 fn server(answers: &[&str]) -> (Client, JoinHandle<AskedFor>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -33,11 +35,13 @@ fn server(answers: &[&str]) -> (Client, JoinHandle<AskedFor>) {
                     None => open = None,
                 }
             };
+            let ends = answer.is_empty() || is_cut(&answer) && !request.0.starts_with("HEAD");
             asked.push(request);
-            if answer.is_empty() {
-                open = None;
-            } else if let Some(stream) = &mut open {
+            if let Some(stream) = &mut open {
                 stream.write_all(answer.as_bytes()).unwrap();
+            }
+            if ends {
+                open = None;
             }
         }
         asked
@@ -75,6 +79,22 @@ fn read_request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     Some((head, body))
 }
 
+fn is_cut(answer: &str) -> bool {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
+    let length = { head.lines() }.find_map(|line| line.strip_prefix("content-length: "));
+    length.is_some_and(|length| body.len() < length.parse::<usize>().unwrap())
+}
+
+/// Who is told of bytes, and what all of them come to.
+fn counting() -> (Arc<AtomicI64>, Sent) {
+    let net = Arc::new(AtomicI64::new(0));
+    let told = Arc::clone(&net);
+    let sent = move |bytes| {
+        told.fetch_add(bytes, Relaxed);
+    };
+    (net, Arc::new(sent))
+}
+
 fn answer(status: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\netag: \"e\"\r\n\r\n{body}")
@@ -84,21 +104,20 @@ const SLOW: &str = "<Error><Code>SlowDown</Code><Message>slower</Message></Error
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_go_again_where_that_may_help() {
-    let answers = [answer("503 x", SLOW), String::new(), answer("200 OK", "")];
-    let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
-    let (client, serving) = server(&answers);
-    let net = Arc::new(AtomicI64::new(0));
-    let told = Arc::clone(&net);
+    let slow = answer("503 x", SLOW);
+    let (nothing, stored) = (answer("404 x", ""), answer("200 OK", ""));
+    // What the lost answer was to is looked for first.
+    let (client, serving) = server(&[&slow, "", &nothing, &stored]);
+    let (net, sent) = counting();
     let body = Bytes::from(vec![7; 700_000]);
     let name = ObjectName::new("b", "k");
-    let sent = Arc::new(move |bytes| {
-        told.fetch_add(bytes, Relaxed);
-    });
     let stored = client.put_object(&name, &[], body.clone(), Some(sent));
     assert_eq!(stored.await.unwrap().etag, "\"e\"");
     assert_eq!(net.load(Relaxed), 700_000);
-    let asked = serving.join().unwrap();
-    assert_eq!(asked.len(), 3);
+    let mut asked = serving.join().unwrap();
+    assert_eq!(asked.len(), 4);
+    let looked = asked.remove(2).0;
+    assert!(looked.starts_with("HEAD /b/k HTTP/1.1\r\n"), "{looked}");
     for (head, sent) in asked {
         assert!(head.starts_with("PUT /b/k HTTP/1.1\r\n"), "{head}");
         assert!(head.contains("x-amz-checksum-crc64nvme: "), "{head}");
@@ -140,7 +159,13 @@ async fn an_error_behind_a_success_is_one() {
     );
     let (client, serving) = server(&[&late, &copied]);
     let name = ObjectName::new("b", "k");
-    let stored = client.copy_object(&name, &name, &[]).await.unwrap();
+    let length = HeaderValue::from_static("1");
+    let headers = HeaderMap::from_iter([(http::header::CONTENT_LENGTH, length)]);
+    let head = ObjectHead::of_headers(headers).unwrap();
+    let stored = client
+        .copy_object((&name, &head), &name, &[])
+        .await
+        .unwrap();
     assert_eq!(stored.etag, "c");
     assert_eq!(serving.join().unwrap().len(), 2);
 }

@@ -1,17 +1,15 @@
 //! Commits of what came sealed. A ticket is good for one commit: where the answer to that is lost,
 //! the next one learns only that there is no such ticket, and what is stored has to be looked at.
 
-use std::time::Instant;
+use std::time::SystemTime;
 
 use http::Method;
 
-use super::verdict::said_of;
-use crate::limits::COMMIT_AGE_SLACK;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::Event;
 use crate::s3::checksum::Checksum;
-use crate::s3::{ObjectHead, ObjectName, S3Error, Stored};
+use crate::s3::{Awaited, ObjectName, S3Error, Stored};
 
 impl Mover {
     /// Makes an object of what was sent with this ticket. Where the answer is lost, the object
@@ -26,41 +24,20 @@ impl Mover {
         ticket: (String, String),
         (sent, bytes): (&Checksum, u64),
     ) -> Result<Stored, S3Error> {
-        let began = Instant::now();
         let sum = (sent.algorithm.header().to_owned(), sent.text());
         let request = name.request(Method::PUT).headers(headers);
         let request = request.headers(&[ticket, sum]);
-        let error = match self.client.send(&request).await {
-            Ok(answer) => return Ok(Stored::of_headers(&answer.headers)),
-            Err(error) if error.is_used_up() || error.is_passing() => error,
-            Err(error) => return Err(error),
+        let awaited = Awaited {
+            name,
+            headers,
+            bytes,
+            checksum: Some(sent),
+            // A server that takes sealed bytes tells checksums.
+            etag: &|| None,
+            began: SystemTime::now(),
+            sent: None,
         };
-        // One of the same bytes that is older, or has other metadata, was there before.
-        let is_metadata = |name: &str| name.starts_with("x-amz-meta-");
-        // What is no ASCII, or was said twice, is told in another form.
-        let is_plain = |name: &str, value: &str| {
-            value.is_ascii() && headers.iter().filter(|(of, _)| of == name).count() == 1
-        };
-        let is_told = |head: &ObjectHead, (name, value): &(String, String)| {
-            let is_compared = is_metadata(name) && is_plain(name, value);
-            !is_compared || head.header(name) == Some(value.trim())
-        };
-        let is_it = |head: &ObjectHead| {
-            let oldest = began.elapsed() + COMMIT_AGE_SLACK;
-            head.checksum.as_ref() == Some(sent)
-                && head.bytes == bytes
-                && head.age().is_some_and(|age| age <= oldest)
-                && headers.iter().all(|header| is_told(head, header))
-        };
-        match self.client.head_object(name).await {
-            Ok(head) if is_it(&head) => Ok(Stored {
-                is_unverified: said_of(&head).is_some(),
-                etag: head.etag,
-                version_id: head.version_id,
-                checksum: head.checksum,
-            }),
-            _ => Err(error),
-        }
+        self.client.commit_object(&awaited, &request).await
     }
 
     /// The ETag of a part whose ticket is used up, if the server holds the part.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,7 +14,6 @@ use tokio::task::block_in_place;
 
 use super::Done;
 use super::state::{Begun, StoredPart, journal};
-use super::verdict::said_of;
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -22,8 +22,8 @@ use crate::mover::journal::Journal;
 use crate::mover::plan::{part_bytes, pieces};
 use crate::mover::source::Source;
 use crate::mover::together::Together;
-use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
-use crate::s3::{DonePart, ListedPart, ObjectName, S3Error, Stored};
+use crate::s3::checksum::{Algorithm, checksum, crc, of_pieces};
+use crate::s3::{Awaited, DonePart, ListedPart, ObjectName, etag_of_parts};
 
 const ALGORITHM: Algorithm = Algorithm::Crc64Nvme;
 
@@ -33,6 +33,10 @@ pub(super) struct Upload {
     pub(super) upload_id: String,
     /// Whether the server compares checksums; else it gets MD5s, which all know.
     pub(super) compares: bool,
+    /// What the object is to have.
+    pub(super) headers: Vec<(String, String)>,
+    /// When it was begun. Some servers have the object be as old.
+    pub(super) began: SystemTime,
 }
 
 /// A part that is stored.
@@ -63,13 +67,27 @@ impl Mover {
     ) -> Result<Done, MoverError> {
         let journal = self.journal_of(from, name)?;
         let part_bytes = part_bytes(source.seen().bytes);
-        let (begun, before) = self
-            .begin(&source, name, part_bytes, journal.as_deref())
-            .await?;
+        let noted = journal.as_deref();
+        if let Some(done) = self.completed_before(&source, name, noted).await? {
+            forget(journal);
+            return Ok(done);
+        }
+        let begun = self.begin(&source, name, part_bytes, noted).await;
+        let (begun, before) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                if matches!(error, MoverError::Local { .. }) {
+                    forget(journal);
+                }
+                return Err(error);
+            }
+        };
         let upload = Arc::new(Upload {
             name: name.clone(),
+            began: begun.began(),
             upload_id: begun.upload_id,
             compares: begun.compares,
+            headers: begun.headers,
         });
         let source = Arc::new(source);
         let parts = self
@@ -89,9 +107,7 @@ impl Mover {
                 // What can't be ended now, the server ends by its own rules.
                 let _ = self.client.abort_upload(name, &upload.upload_id).await;
             }
-            if let Some(journal) = journal.and_then(Arc::into_inner) {
-                journal.remove();
-            }
+            forget(journal);
         }
         completed
     }
@@ -154,6 +170,7 @@ impl Mover {
                 Err(error) => return Err(error.into()),
             }
         }
+        let began = SystemTime::now().duration_since(UNIX_EPOCH);
         let start = self.client.create_upload(name, &headers).await?;
         let begun = Begun {
             upload_id: start.upload_id,
@@ -161,6 +178,7 @@ impl Mover {
             part_bytes,
             source: source.seen().clone(),
             headers,
+            seconds: began.unwrap_or_default().as_secs(),
         };
         if let Some(journal) = journal
             && let Err(error) = block_in_place(|| journal.begin(&begun))
@@ -321,17 +339,22 @@ impl Mover {
         let may_be = parts.iter().any(|part| part.is_unverified.is_none());
         let done: Vec<DonePart> = parts.into_iter().map(|part| part.done).collect();
         let whole = upload.compares.then_some(&sent);
-        let (name, upload_id) = (&upload.name, &upload.upload_id);
-        let completed = self
-            .client
-            .complete_upload(name, upload_id, &done, whole)
-            .await;
-        let mut stored = match completed {
-            Ok(stored) => stored,
-            Err(error) => self.completed_after_all(name, &sent, bytes, error).await?,
+        let awaited = Awaited {
+            name: &upload.name,
+            headers: &upload.headers,
+            bytes,
+            checksum: Some(&sent),
+            etag: &|| etag_of_parts(&done),
+            began: upload.began,
+            sent: None,
         };
+        let mut stored = self
+            .client
+            .complete_upload(&awaited, &upload.upload_id, &done, whole)
+            .await?;
         // Parts that were listed may have come sealed; the answer to this tells nothing of it.
-        stored.is_unverified |= is_unverified || may_be && self.is_unverified(name, &stored).await;
+        stored.is_unverified |=
+            is_unverified || may_be && self.is_unverified(&upload.name, &stored).await;
         Ok(Done {
             stored,
             sent,
@@ -340,27 +363,11 @@ impl Mover {
             was_sealed,
         })
     }
+}
 
-    /// An upload that is gone, or an answer that did not come, may be that of one that was
-    /// completed: then the object has this checksum.
-    async fn completed_after_all(
-        &self,
-        name: &ObjectName,
-        sent: &Checksum,
-        bytes: u64,
-        error: S3Error,
-    ) -> Result<Stored, MoverError> {
-        if !error.is_passing() && error.code() != Some("NoSuchUpload") {
-            return Err(error.into());
-        }
-        match self.client.head_object(name).await {
-            Ok(head) if head.checksum.as_ref() == Some(sent) && head.bytes == bytes => Ok(Stored {
-                is_unverified: said_of(&head).is_some(),
-                etag: head.etag,
-                version_id: head.version_id,
-                checksum: head.checksum,
-            }),
-            _ => Err(error.into()),
-        }
+/// Removes the journal of what is over.
+fn forget(journal: Option<Arc<Journal>>) {
+    if let Some(journal) = journal.and_then(Arc::into_inner) {
+        journal.remove();
     }
 }

@@ -1,6 +1,7 @@
 //! The journal of an upload in parts: what was begun of which file, and which parts were stored.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,17 @@ pub(super) struct Begun {
     pub(super) source: Seen,
     /// What the object is to have: other headers begin anew.
     pub(super) headers: Vec<(String, String)>,
+    /// When, in seconds by this machine's clock; long ago in journals of earlier versions.
+    #[serde(default)]
+    pub(super) seconds: u64,
+}
+
+impl Begun {
+    /// When it was begun.
+    pub(super) fn began(&self) -> SystemTime {
+        let since = Duration::from_secs(self.seconds);
+        UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)
+    }
 }
 
 /// A part that was stored.

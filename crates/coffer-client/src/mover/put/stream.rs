@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use hyper::body::Bytes;
 use tokio::task::{JoinSet, block_in_place};
@@ -57,11 +58,14 @@ impl Mover {
         name: &ObjectName,
         headers: &[(String, String)],
     ) -> Result<Done, MoverError> {
+        let began = SystemTime::now();
         let start = self.client.create_upload(name, headers).await?;
         let upload = Arc::new(Upload {
             name: name.clone(),
             upload_id: start.upload_id,
             compares: start.compares,
+            headers: headers.to_vec(),
+            began,
         });
         let stream = (name.clone(), upload.upload_id.clone());
         self.streams.lock().push(stream);

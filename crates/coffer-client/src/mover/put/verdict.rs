@@ -76,7 +76,7 @@ fn version_of(name: &ObjectName, stored: &Stored) -> ObjectName {
 }
 
 /// How the head of an answer says that an object is stored, where that is not whole.
-pub(super) fn said_of(head: &ObjectHead) -> Option<&str> {
+fn said_of(head: &ObjectHead) -> Option<&str> {
     head.header(STORED_HEADER)
         .filter(|said| matches!(*said, UNVERIFIED | DAMAGED))
 }

@@ -1,0 +1,92 @@
+//! Uploads in parts that a command before this one has completed, and did not learn of it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tokio::task::block_in_place;
+
+use super::Done;
+use super::state::{Begun, StoredPart};
+use crate::mover::Mover;
+use crate::mover::error::MoverError;
+use crate::mover::events::Event;
+use crate::mover::journal::Journal;
+use crate::mover::plan::{part_bytes, pieces};
+use crate::mover::source::Source;
+use crate::s3::checksum::{Algorithm, crc, of_pieces};
+use crate::s3::{Awaited, DonePart, ObjectName, etag_of_parts};
+
+const ALGORITHM: Algorithm = Algorithm::Crc64Nvme;
+
+impl Mover {
+    /// What is stored of this file, where all its parts are noted and their upload is gone. The
+    /// file is read for that, for a journal is believed about nothing.
+    ///
+    /// # Errors
+    /// When the file can't be read, or the server can't be asked now.
+    pub(super) async fn completed_before(
+        &self,
+        source: &Source,
+        name: &ObjectName,
+        journal: Option<&Journal>,
+    ) -> Result<Option<Done>, MoverError> {
+        let was = journal.and_then(Journal::read::<Begun, StoredPart>);
+        let Some((begun, noted)) = was else {
+            return Ok(None);
+        };
+        let (bytes, headers) = (source.seen().bytes, self.headers_of(source));
+        let is_same = begun.source == *source.seen()
+            && begun.part_bytes == part_bytes(bytes)
+            && begun.headers == headers;
+        if !is_same {
+            return Ok(None);
+        }
+        let ranges: Vec<Range<u64>> = pieces(bytes, begun.part_bytes).collect();
+        let noted: BTreeMap<u32, StoredPart> =
+            noted.into_iter().map(|part| (part.number, part)).collect();
+        if noted.len() != ranges.len() {
+            return Ok(None);
+        }
+        match self.client.list_parts(name, &begun.upload_id).await {
+            Err(error) if error.is_gone() => {}
+            // What else is wrong, going on will tell.
+            _ => return Ok(None),
+        }
+        let polynomial = ALGORITHM.crc().ok_or(MoverError::Lost)?;
+        let sum = |range: &Range<u64>| {
+            let body = source.read(range)?;
+            Ok::<_, MoverError>((crc(polynomial, &body), range.end - range.start))
+        };
+        let sums: Result<Vec<(u64, u64)>, MoverError> =
+            block_in_place(|| ranges.iter().map(sum).collect());
+        let sent = of_pieces(ALGORITHM, sums?).ok_or(MoverError::Lost)?;
+        let parts: Vec<DonePart> = { noted.into_values() }
+            .map(|part| DonePart {
+                number: part.number,
+                etag: part.etag,
+                checksum: None,
+            })
+            .collect();
+        let awaited = Awaited {
+            name,
+            headers: &headers,
+            bytes,
+            checksum: Some(&sent),
+            etag: &|| etag_of_parts(&parts),
+            began: begun.began(),
+            sent: None,
+        };
+        let Some(stored) = self.client.found(&awaited).await? else {
+            return Ok(None);
+        };
+        source.check_unchanged()?;
+        self.tell(&Event::Kept(bytes));
+        Ok(Some(Done {
+            stored,
+            sent,
+            bytes,
+            kept_bytes: bytes,
+            was_sealed: false,
+        }))
+    }
+}

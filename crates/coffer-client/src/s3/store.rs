@@ -1,0 +1,207 @@
+//! Objects stored: sent, or copied by the server. Where no answer comes, what is there is looked at
+//! before it goes again, for in a bucket with versions that would store another one.
+
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::Method;
+use hyper::body::Bytes;
+
+use crate::limits::COMMIT_AGE_SLACK;
+use crate::s3::body::Sent;
+use crate::s3::checksum::{Algorithm, Checksum, checksum};
+use crate::s3::client::Client;
+use crate::s3::error::S3Error;
+use crate::s3::objects::{ObjectHead, ObjectName, Stored};
+use crate::s3::request::Request;
+
+/// What a request is to store, and how it is known again.
+pub(crate) struct Awaited<'a> {
+    /// Where.
+    pub(crate) name: &'a ObjectName,
+    /// What it is to have beside its bytes.
+    pub(crate) headers: &'a [(String, String)],
+    /// How long it is.
+    pub(crate) bytes: u64,
+    /// A checksum of all of it, where one is known.
+    pub(crate) checksum: Option<&'a Checksum>,
+    /// Its ETag with servers that make those of MD5s. Forming it takes time.
+    pub(crate) etag: &'a (dyn Fn() -> Option<String> + Sync),
+    /// When it was begun: what is older was there before.
+    pub(crate) began: SystemTime,
+    /// Who is told of bytes that go out.
+    pub(crate) sent: Option<Sent>,
+}
+
+impl Awaited<'_> {
+    fn is(&self, head: &ObjectHead) -> bool {
+        let oldest = self.began.elapsed().unwrap_or_default() + COMMIT_AGE_SLACK;
+        head.bytes == self.bytes
+            && head.age().is_some_and(|age| age <= oldest)
+            && self.headers.iter().all(|header| self.is_told(head, header))
+            && self.is_content(head)
+    }
+
+    /// Whether metadata is told as it was sent. What is no ASCII, or was said twice, is told in
+    /// another form, and not compared.
+    fn is_told(&self, head: &ObjectHead, (name, value): &(String, String)) -> bool {
+        let is_once = || self.headers.iter().filter(|(of, _)| of == name).count() == 1;
+        let is_compared = name.starts_with("x-amz-meta-") && value.is_ascii() && is_once();
+        !is_compared || head.header(name) == Some(value.trim())
+    }
+
+    /// By a checksum of one kind, and else by an ETag that is made of the bytes.
+    fn is_content(&self, head: &ObjectHead) -> bool {
+        let told = head.checksum.as_ref().zip(self.checksum);
+        match told.filter(|(told, sent)| told.algorithm == sent.algorithm) {
+            Some((told, sent)) => told == sent,
+            None => (self.etag)().is_some_and(|etag| head.etag.trim_matches('"') == etag),
+        }
+    }
+}
+
+impl Client {
+    /// Stores an object of one piece, with a checksum that the server compares.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn put_object(
+        &self,
+        name: &ObjectName,
+        headers: &[(String, String)],
+        body: Bytes,
+        sent: Option<Sent>,
+    ) -> Result<Stored, S3Error> {
+        let sum = checksum(Algorithm::Crc64Nvme, &body);
+        let request = name.request(Method::PUT).headers(headers);
+        let request = request.body(body.clone(), sent.clone());
+        let awaited = Awaited {
+            name,
+            headers,
+            bytes: body.len() as u64,
+            checksum: Some(&sum),
+            etag: &|| Some(hex::encode(checksum(Algorithm::Md5, &body).value)),
+            began: SystemTime::now(),
+            sent,
+        };
+        self.store(&awaited, || self.put_once(&request, &sum)).await
+    }
+
+    async fn put_once(&self, request: &Request, sum: &Checksum) -> Result<Stored, S3Error> {
+        let comparing = { request.clone() }.header(sum.algorithm.header(), sum.text());
+        let answer = match self.send_once(&comparing).await {
+            // A server that knows other checksums only.
+            Err(error) if error.is_about_checksums() => {
+                let md5 = BASE64.encode(checksum(Algorithm::Md5, &request.body).value);
+                let comparing = { request.clone() }.header("content-md5", md5);
+                self.send_once(&comparing).await?
+            }
+            answered => answered?,
+        };
+        Ok(Stored::of_headers(&answer.headers))
+    }
+
+    /// Has the server copy an object, or a version of it, in one piece, of which this is the head.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn copy_object(
+        &self,
+        (source, head): (&ObjectName, &ObjectHead),
+        target: &ObjectName,
+        headers: &[(String, String)],
+    ) -> Result<Stored, S3Error> {
+        let request = target.request(Method::PUT).headers(headers);
+        let request = request.header("x-amz-copy-source", source.copy_source());
+        let metadata = head.metadata().into_iter();
+        let metadata: Vec<_> = metadata
+            .map(|(name, value)| (format!("x-amz-meta-{name}"), value))
+            .collect();
+        let awaited = Awaited {
+            name: target,
+            headers: &metadata,
+            bytes: head.bytes,
+            checksum: head.checksum.as_ref(),
+            etag: &|| None,
+            began: SystemTime::now(),
+            sent: None,
+        };
+        self.store(&awaited, || self.copy_once(&request)).await
+    }
+
+    async fn copy_once(&self, request: &Request) -> Result<Stored, S3Error> {
+        let (answer, headers) = self.document_once(request).await?;
+        let mut stored = Stored::of_headers(&headers);
+        stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
+        Ok(stored)
+    }
+
+    /// Stores what came before, and is named in the request's headers.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub(crate) async fn commit_object(
+        &self,
+        awaited: &Awaited<'_>,
+        request: &Request,
+    ) -> Result<Stored, S3Error> {
+        self.store(awaited, || self.commit_once(request)).await
+    }
+
+    async fn commit_once(&self, request: &Request) -> Result<Stored, S3Error> {
+        let answer = self.send_once(request).await?;
+        Ok(Stored::of_headers(&answer.headers))
+    }
+
+    /// What is there, if it is what was to be stored. What may not be looked at is none.
+    ///
+    /// # Errors
+    /// When it can't be looked at now.
+    pub(crate) async fn found(&self, awaited: &Awaited<'_>) -> Result<Option<Stored>, S3Error> {
+        match self.head_object(awaited.name).await {
+            Ok(head) if awaited.is(&head) => Ok(Some(Stored::of_headers(&head.headers))),
+            Err(error) if error.is_passing() => Err(error),
+            _ => Ok(None),
+        }
+    }
+
+    /// Has something stored by `ask`, again where that may help. Where no answer tells whether it
+    /// was, and what is there is what was to be stored, that is the answer.
+    pub(super) async fn store<F>(
+        &self,
+        awaited: &Awaited<'_>,
+        ask: impl Fn() -> F,
+    ) -> Result<Stored, S3Error>
+    where
+        F: Future<Output = Result<Stored, S3Error>>,
+    {
+        let mut attempt = 0;
+        loop {
+            let error = match ask().await {
+                Ok(stored) => return Ok(stored),
+                Err(error) => error,
+            };
+            attempt += 1;
+            let is_unknown = error.is_without_answer() || error.is_used_up() || error.is_gone();
+            let waited = self.pause(attempt, error).await;
+            if is_unknown {
+                match self.found(awaited).await {
+                    Ok(Some(stored)) => {
+                        if let Some(sent) = &awaited.sent {
+                            sent(awaited.bytes as i64);
+                        }
+                        return Ok(stored);
+                    }
+                    Ok(None) => {}
+                    // It was asked often enough, and is not stored again.
+                    Err(looked) => {
+                        let first = waited.err().filter(S3Error::is_passing);
+                        return Err(first.unwrap_or(looked));
+                    }
+                }
+            }
+            waited?;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Answers that are lost: what is there is looked at, and counts where it is what was sent.
+
+use std::time::SystemTime;
+
+use http::HeaderName;
+
+use super::*;
+use crate::s3::checksum::{Algorithm, checksum};
+use crate::s3::{Awaited, DonePart, Stored, etag_of_parts};
+
+const BODY: &[u8] = b"what is sent";
+const NOW: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
+
+/// The head of an object of these bytes that was stored in this second, with these lines changed,
+/// and without those that are empty.
+fn found(changed: &[(&str, &str)]) -> String {
+    let sum = checksum(Algorithm::Crc64Nvme, BODY).text();
+    let length = BODY.len().to_string();
+    let mut lines = vec![
+        ("content-length", length.as_str()),
+        ("date", NOW),
+        ("last-modified", NOW),
+        ("x-amz-checksum-crc64nvme", sum.as_str()),
+        ("x-amz-meta-of", "now"),
+        ("x-amz-meta-title", "=?UTF-8?B?ZsO8cg==?="),
+        ("x-amz-version-id", "v"),
+        ("etag", "\"e\""),
+    ];
+    for &(name, value) in changed {
+        lines.retain(|(of, _)| *of != name);
+        lines.push((name, value));
+    }
+    lines.retain(|(_, value)| !value.is_empty());
+    let lines: String = { lines.iter() }
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    format!("HTTP/1.1 200 OK\r\n{lines}\r\n")
+}
+
+fn metadata() -> Vec<(String, String)> {
+    let pairs = [("x-amz-meta-of", " now"), ("x-amz-meta-title", "für")];
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+}
+
+/// Stores it with a server that answers so; what it says, what was asked, and the bytes told.
+async fn put(answers: &[&str]) -> (Result<Stored, S3Error>, Vec<String>, i64) {
+    let (client, serving) = server(answers);
+    let (net, sent) = counting();
+    let name = ObjectName::new("b", "k");
+    let stored = client
+        .put_object(&name, &metadata(), Bytes::from_static(BODY), Some(sent))
+        .await;
+    let asked = serving.join().unwrap().into_iter();
+    let methods = asked.map(|(head, _)| head.split(' ').next().unwrap().to_owned());
+    (stored, methods.collect(), net.load(Relaxed))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_stored_is_not_stored_again() {
+    let gone = answer("502 x", "");
+    let md5 = format!("\"{}\"", hex::encode(checksum(Algorithm::Md5, BODY).value));
+    // A server that tells no checksums has ETags that are MD5s.
+    let unsummed = found(&[("x-amz-checksum-crc64nvme", ""), ("etag", md5.as_str())]);
+    let head = found(&[]);
+    let cases: [[&str; 2]; 3] = [["", &head], [&gone, &head], ["", &unsummed]];
+    for answers in cases {
+        let (stored, asked, told) = put(&answers).await;
+        assert_eq!(stored.unwrap().version_id.as_deref(), Some("v"));
+        assert_eq!(asked, ["PUT", "HEAD"]);
+        assert_eq!(told, BODY.len() as i64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_there_before_does_not_count() {
+    let other = checksum(Algorithm::Crc64Nvme, b"another").text();
+    let changes: [&[(&str, &str)]; 6] = [
+        &[("last-modified", "Tue, 14 Nov 2023 22:12:20 GMT")],
+        &[("x-amz-meta-of", "before")],
+        &[("x-amz-checksum-crc64nvme", other.as_str())],
+        &[("x-amz-checksum-crc64nvme", "")],
+        &[("content-length", "11")],
+        &[("date", "")],
+    ];
+    for change in changes {
+        let anew = answer("200 OK", "");
+        let (stored, asked, told) = put(&["", &found(change), &anew]).await;
+        assert_eq!(stored.unwrap().etag, "\"e\"", "{change:?}");
+        assert_eq!(asked, ["PUT", "HEAD", "PUT"], "{change:?}");
+        assert_eq!(told, BODY.len() as i64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_not_be_read_is_stored_again() {
+    let (denied, anew) = (answer("403 x", ""), answer("200 OK", ""));
+    let (stored, asked, _) = put(&["", &denied, &anew]).await;
+    assert_eq!(stored.unwrap().etag, "\"e\"");
+    assert_eq!(asked, ["PUT", "HEAD", "PUT"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_says_itself_is_no_lost_answer() {
+    let doubt = "<Error><Code>InternalError</Code><Message>it may have happened</Message></Error>";
+    for status in ["500 x", "503 x"] {
+        let (doubt, anew) = (answer(status, doubt), answer("200 OK", ""));
+        let (stored, asked, _) = put(&[&doubt, &anew]).await;
+        assert_eq!(stored.unwrap().etag, "\"e\"");
+        assert_eq!(asked, ["PUT", "PUT"]);
+    }
+}
+
+fn parts() -> Vec<DonePart> {
+    let part = |number, bytes: &[u8]| DonePart {
+        number,
+        etag: format!("\"{}\"", hex::encode(checksum(Algorithm::Md5, bytes).value)),
+        checksum: None,
+    };
+    vec![part(1, b"what is "), part(2, b"sent")]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_was_completed_is_found() {
+    let parts = parts();
+    let etag = etag_of_parts(&parts).unwrap();
+    assert!(etag.ends_with("-2"), "{etag}");
+    let gone = answer("404 x", "<Error><Code>NoSuchUpload</Code></Error>");
+    let unsummed = found(&[("x-amz-checksum-crc64nvme", ""), ("etag", etag.as_str())]);
+    let nothing = answer("404 x", "");
+    // Cut in the middle, as an answer that comes slowly is.
+    let cut = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n<CompleteMultipartUploadResult>";
+    let sum = checksum(Algorithm::Crc64Nvme, BODY);
+    let name = ObjectName::new("b", "k");
+    let head = found(&[]);
+    let cases: [(&[&str], bool); 4] = [
+        (&["", &head], true),
+        (&[cut, &unsummed], true),
+        (&["", &nothing, &gone, &head], true),
+        (&[&gone, &nothing], false),
+    ];
+    for (answers, is_found) in cases {
+        let (client, serving) = server(answers);
+        let awaited = Awaited {
+            name: &name,
+            headers: &metadata(),
+            bytes: BODY.len() as u64,
+            checksum: Some(&sum),
+            etag: &|| etag_of_parts(&parts),
+            began: SystemTime::now(),
+            sent: None,
+        };
+        let stored = client.complete_upload(&awaited, "u", &parts, None).await;
+        assert_eq!(serving.join().unwrap().len(), answers.len());
+        match stored {
+            Ok(stored) => assert_eq!((stored.version_id.as_deref(), is_found), (Some("v"), true)),
+            Err(error) => assert_eq!((error.code(), is_found), (Some("NoSuchUpload"), false)),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_was_made_is_found() {
+    let copied = found(&[]);
+    let (client, serving) = server(&["", &copied]);
+    let lines = { copied.lines() }.filter_map(|line| line.split_once(": "));
+    let headers = lines.map(|(name, value)| {
+        let name = HeaderName::try_from(name).unwrap();
+        (name, HeaderValue::from_str(value).unwrap())
+    });
+    let head = ObjectHead::of_headers(HeaderMap::from_iter(headers)).unwrap();
+    let (from, to) = (ObjectName::new("b", "from"), ObjectName::new("b", "to"));
+    let stored = client.copy_object((&from, &head), &to, &[]).await.unwrap();
+    assert_eq!(stored.version_id.as_deref(), Some("v"));
+    let asked = serving.join().unwrap();
+    assert!(
+        asked[1].0.starts_with("HEAD /b/to HTTP/1.1\r\n"),
+        "{}",
+        asked[1].0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_breaks_off_behind_its_head_is_counted() {
+    let cut = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n<CompleteMultipartUploadResult>";
+    let done = answer("200 OK", "<R><ETag>e</ETag></R>");
+    let (client, serving) = server(&[cut, &done]);
+    let failures = Arc::new(AtomicI64::new(0));
+    let count = Arc::clone(&failures);
+    // What goes out in vain is told as bytes that are taken back.
+    let sent: Sent = Arc::new(move |bytes: i64| {
+        if bytes < 0 {
+            count.fetch_add(1, Relaxed);
+        }
+    });
+    let name = ObjectName::new("b", "k");
+    let completing = client.complete_upload_if(&name, "u", &parts(), None, (&[], Some(sent)));
+    assert_eq!(completing.await.unwrap().etag, "e");
+    assert_eq!(serving.join().unwrap().len(), 2);
+    assert_eq!(failures.load(Relaxed), 1);
+}
