@@ -125,7 +125,8 @@ impl CopyWriter {
 
     /// Removes pieces and segments that rounds put which failed since the newest head was written,
     /// so that no head names them; but not segments of buckets in `stay`, which the next head is to
-    /// name. No round is under way, and no head that was to follow is in doubt. How many there were.
+    /// name. No round is under way, and no head that was to follow is in doubt. How many there
+    /// were.
     ///
     /// # Errors
     /// Of the store; [`ReplicaError::Fenced`] and the like.

@@ -120,7 +120,12 @@ async fn give_room(
         let is_due = |(at, took): (Instant, Duration)| at.elapsed() > every(took);
         if times.room.is_none_or(is_due) {
             let began = Instant::now();
-            give_room_within(COPY_MAKE_ROOM_WHEN_FULL, round, writer).await;
+            // The copy is to be asked often whether another serves in this one's place.
+            let limit = match round.fences() {
+                Ok(false) => COPY_MAKE_ROOM_WHEN_FULL,
+                _ => COPY_MAKE_ROOM,
+            };
+            give_room_within(limit, round, writer).await;
             times.room = Some((Instant::now(), began.elapsed()));
         }
     } else if is_due(times.swept, sweeps_every(round.entry.keep_ms)) {
