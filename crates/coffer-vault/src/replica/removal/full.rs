@@ -245,3 +245,6 @@ impl Round {
         Ok(Some(catalog))
     }
 }
+
+#[cfg(test)]
+mod tests;
