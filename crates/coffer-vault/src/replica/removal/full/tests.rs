@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_durable::now_ms;
+use coffer_replica::CopyRecord;
 
 use super::*;
 use crate::access::{BucketName, Subject};
-use crate::copies::{Carrier, Progress};
-use crate::replica::NewCopy;
-use crate::rotation::tests::{LOCAL, bucket, open, put};
+use crate::copies::{Carrier, Entry, Progress};
+use crate::rotation::tests::{bucket, open, put};
 use crate::vault::Vault;
 
 /// A server whose copy is kept up by hand.
@@ -45,6 +45,29 @@ impl Scene {
     async fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let (vault, subject) = open(&root.path().join("data")).await;
+        let url = format!("file://{}", root.path().join("copy").display());
+        let store = Place::parse(&url).unwrap().open(true).unwrap();
+        let inner = &vault.inner;
+        let record = CopyRecord::new(inner.keystore.id());
+        let copy = Copy::new(store, record.copy, &inner.keystore.system_key());
+        let writer = CopyWriter::begin(copy, &record).await.unwrap();
+        let registry = &inner.copies.registry;
+        let entry = Entry {
+            cursor: registry.cursor_for("far").unwrap(),
+            name: "far".to_owned(),
+            url,
+            id: record.copy,
+            made_ms: now_ms(),
+            removed_ms: None,
+            known: Some(writer.known()),
+            keep_ms: 0,
+            rested: None,
+            keystore: None,
+            sync: None,
+        };
+        let added = entry.clone();
+        registry.change(|entries| entries.push(added)).unwrap();
+        inner.open_buckets.taps.follow(entry.cursor);
         for name in [bucket(), empty()] {
             let made = vault.create_bucket(&subject, &name, None).await;
             made.unwrap();
@@ -52,32 +75,16 @@ impl Scene {
         for number in 0..2 {
             put(&vault, &subject, number).await.unwrap();
         }
-        let new = NewCopy {
-            name: "far".to_owned(),
-            url: format!("file://{}", root.path().join("copy").display()),
-            keep_ms: Some(0),
-            sync: None,
-        };
-        vault.add_copy(&LOCAL, &new).await.unwrap();
-        vault.stop_copy("far").await;
-        let entry = vault.inner.copies.registry.get("far").unwrap();
         let carrier = Arc::new(Carrier::new(entry.id));
-        let mut round = Round::new(
-            &vault.inner,
-            entry,
-            Arc::new(Progress::new()),
-            Arc::default(),
-            Arc::default(),
-            carrier,
-            None,
-        );
-        let writer = round.resume().await.unwrap();
+        let progress = Arc::new(Progress::new());
+        let (readers, findings) = (Arc::default(), Arc::default());
+        let round = Round::new(inner, entry, progress, readers, findings, carrier, None);
         let mut scene = Self {
             root,
-            vault,
-            subject,
             round,
             writer,
+            subject,
+            vault,
         };
         scene.run().await;
         scene.give_room().await;
