@@ -138,3 +138,18 @@ def served(own, data):
     server = Server(own, data=data, arguments=["--accept-rollback"])
     server.credentials_path.write_text((own.parent / "credentials").read_text())
     return server
+
+
+def restore_and_check(server, copy, folder, names, size_bytes):
+    """Ends the server; what is restored of its copy has these objects of this length, and no
+    others."""
+    keys = keys_of(server, folder / "restored")
+    server.kill()
+    restore(url_of(copy), keys)
+    with served(folder / "second", keys) as second:
+        s3 = s3_client(second)
+        listed = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        assert [item["Key"] for item in listed] == sorted(names)
+        for name in names:
+            body = s3.get_object(Bucket=BUCKET, Key=name)["Body"].read()
+            assert body == content(size_bytes, name), name

@@ -3,7 +3,7 @@
 import os
 
 from harness import raw
-from harness.administration import ask, run
+from harness.administration import ask, refused, run
 from harness.clients import s3_client
 from harness.sealed_copies import (
     BUCKET,
@@ -101,3 +101,32 @@ def test_a_server_of_which_one_bucket_was_restored_has_copies(server, tmp_path):
         put(second, ["small-2"])
         caught_up(second, "new")
         check(second, ["small-1", "small-2"])
+
+
+def test_a_bucket_that_was_not_restored_is_held_until_its_folder_is_there(server, tmp_path):
+    """Or is erased at once where its level was made so that an erase wins."""
+    words = ("--rank", "0", "--same-label", "--erase-breaks-locks")
+    run(server, "level", "create", "breaking", *words)
+    run(server, "bucket", "create", "third", "--level", "breaking")
+    s3_client(server).create_bucket(Bucket="other")
+    put(server, ["small-1"])
+    for bucket in ("other", "third"):
+        put(server, ["small-1", "middle-1"], bucket=bucket)
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    caught_up(server)
+    keys, apart = (keys_of(server, tmp_path / name) for name in ("restored", "apart"))
+    server.stop()
+    restore(url_of(tmp_path / "copy"), keys, "--bucket", BUCKET)
+    restore(url_of(tmp_path / "copy"), apart, "--bucket", "other")
+    with served(tmp_path / "second", keys) as second:
+        told = refused(second, "bucket", "erase", "other", "--yes")
+        assert "legal hold" in told and "--erase-breaks-locks" in told, told
+        run(second, "bucket", "erase", "third", "--yes")
+        other = ids(second)["other"]
+        second.stop()
+        (apart / "buckets" / other).rename(keys / "buckets" / other)
+        second.start()
+        check(second, ["small-1", "middle-1"], bucket="other")
+        run(second, "bucket", "erase", "other", "--yes")
+        assert list(ids(second)) == [BUCKET]
+        check(second, ["small-1"])

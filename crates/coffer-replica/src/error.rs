@@ -1,5 +1,7 @@
 //! What can go wrong with copies.
 
+use std::io::ErrorKind;
+
 /// Short for results of this crate.
 pub type Result<T> = std::result::Result<T, ReplicaError>;
 
@@ -182,6 +184,36 @@ impl ReplicaError {
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Store(_) | Self::File(_))
     }
+
+    /// Whether the store has no room for what was to be put there.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Store(error) => says_full(error),
+            _ => false,
+        }
+    }
+}
+
+/// What servers answer that have no room: the status of HTTP for it, and codes of S3.
+const FULL: [&str; 4] = [
+    "507 Insufficient Storage",
+    "<Code>StorageFull</Code>",
+    "<Code>XMinioStorageFull</Code>",
+    "<Code>QuotaExceeded</Code>",
+];
+
+fn says_full(error: &object_store::Error) -> bool {
+    let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(cause) = next {
+        let of_disk = cause.downcast_ref::<std::io::Error>();
+        if of_disk.is_some_and(|error| kinds.contains(&error.kind())) {
+            return true;
+        }
+        next = cause.source();
+    }
+    let text = error.to_string();
+    FULL.iter().any(|said| text.contains(said))
 }
 
 /// What it says; where it is that TLS does not trust the store, also why, and what to do. That is

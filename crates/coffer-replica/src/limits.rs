@@ -75,6 +75,9 @@ pub const LISTED_AT_ONCE: usize = 1_024;
 /// What a put that was ended half-way left in a folder is removed when it is this old.
 pub const UNFINISHED_AGE: Duration = Duration::from_secs(3_600);
 
+/// The same, where there is no room: longer than a put goes on without writing anything.
+pub const UNFINISHED_AGE_WHEN_FULL: Duration = Duration::from_secs(60);
+
 /// The most names of one folder, or of the keystores, that are taken from a store: of folders of a
 /// thousand numbers each there are no more in a window of ten years.
 pub const LISTED_MAX: usize = 400_000;

@@ -98,6 +98,12 @@ impl Number {
         })
     }
 
+    /// Whether a folder whose first number is this one may have the number, or later ones of its
+    /// epoch.
+    pub(crate) fn begins_folder_from(self, number: Self) -> bool {
+        self.epoch == number.epoch && self.number / GROUP >= number.number / GROUP
+    }
+
     /// The folder that it is in.
     fn group(self) -> String {
         format!("{:08}-{:09}", self.epoch, self.number / GROUP)

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use coffer_seal::{BlobId, BucketId};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
@@ -19,9 +19,10 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::{ReplicaError, Result};
 use crate::find::{folders_in, listed};
-use crate::head::Head;
-use crate::limits::{BLOBS_LISTED_MAX, REMOVED_AT_ONCE, UNFINISHED_AGE};
+use crate::head::{Head, KnownHead};
+use crate::limits::{BLOBS_LISTED_MAX, REMOVED_AT_ONCE};
 use crate::names::{self, Number};
+use crate::store::Copy;
 use crate::write::CopyWriter;
 
 /// What was removed.
@@ -122,32 +123,16 @@ impl CopyWriter {
         Ok(sweep.swept)
     }
 
-    /// Removes what puts left in a folder that were ended half-way, of before `UNFINISHED_AGE`:
-    /// such files have names that no other has, and nothing names them. How many there were.
+    /// Removes pieces and segments that rounds put which failed since the newest head was written,
+    /// so that no head names them; but not segments of buckets in `stay`, which the next head is to
+    /// name. No round is under way, and no head that was to follow is in doubt. How many there
+    /// were.
     ///
     /// # Errors
-    /// Of the store.
-    pub async fn remove_unfinished(&self) -> Result<u64> {
-        let store = &*self.copy.store;
-        let kinds = [
-            names::HEADS,
-            names::PIECES,
-            names::GONE,
-            names::SEGMENTS,
-            names::BLOBS,
-        ];
-        let before = SystemTime::now().checked_sub(UNFINISHED_AGE);
-        let is_old = |found: &ObjectMeta| before > Some(SystemTime::from(found.last_modified));
-        let mut count = 0;
-        for kind in kinds {
-            let mut listed = store.list(Some(&Path::from(kind)));
-            while let Some(found) = listed.try_next().await? {
-                if names::is_unfinished(&found.location) && is_old(&found) {
-                    count += remove(store, &found.location).await?;
-                }
-            }
-        }
-        Ok(count)
+    /// Of the store; [`ReplicaError::Fenced`] and the like.
+    pub async fn remove_unnamed(&self, stay: &HashSet<BucketId>) -> Result<u64> {
+        self.check_alone().await?;
+        self.copy.remove_behind(self.head.bound(), stay).await
     }
 
     /// Whether all was removed.
@@ -226,20 +211,96 @@ impl CopyWriter {
         folder: &Path,
         bound: Option<Number>,
     ) -> Result<Vec<Number>> {
-        let store = &*self.copy.store;
         let is_below = |number: &Number| bound.is_none_or(|bound| *number < bound);
-        let mut all = Vec::new();
-        for name in folders_in(store, folder).await? {
-            if !Number::first_of_group(&name).is_some_and(|first| is_below(&first)) {
-                continue;
-            }
-            let listed = listed(store, &folder.clone().join(name)).await?;
-            let names = listed.iter().filter_map(Path::filename);
-            all.extend(names.filter_map(Number::from_name).filter(is_below));
-        }
-        all.sort_unstable();
-        Ok(all)
+        numbers_in(&*self.copy.store, folder, is_below, is_below).await
     }
+}
+
+impl Copy {
+    /// Removes what puts left in a folder that were ended half-way, and that is of this age at
+    /// least: such files have names that no other has, and nothing names them. How many there were.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn remove_unfinished(&self, age: Duration) -> Result<u64> {
+        let store = &*self.store;
+        let kinds = [
+            names::HEADS,
+            names::PIECES,
+            names::GONE,
+            names::SEGMENTS,
+            names::BLOBS,
+        ];
+        let before = SystemTime::now().checked_sub(age);
+        let is_old = |found: &ObjectMeta| before > Some(SystemTime::from(found.last_modified));
+        let mut count = 0;
+        for kind in kinds {
+            let mut listed = store.list(Some(&Path::from(kind)));
+            while let Some(found) = listed.try_next().await? {
+                if names::is_unfinished(&found.location) && is_old(&found) {
+                    count += remove(store, &found.location).await?;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// Before the writer of `known` goes on with the copy after a start, if that is the newest head
+    /// still: removes pieces and segments that it put after that. What is written since is of
+    /// later epochs. Nothing of an engine's log. How many there were.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn remove_left(&self, known: &KnownHead) -> Result<u64> {
+        self.check_record().await?;
+        match self.newest_head().await? {
+            Some((head, newest)) if newest == *known && head.refuse_engine().is_ok() => {
+                self.remove_behind(head.bound(), &HashSet::new()).await
+            }
+            _ => Ok(0),
+        }
+    }
+
+    /// Removes the pieces and segments of this number's epoch from it on.
+    async fn remove_behind(&self, bound: Number, stay: &HashSet<BucketId>) -> Result<u64> {
+        let store = &*self.store;
+        let begins = |first: &Number| first.begins_folder_from(bound);
+        let is_behind = |at: &Number| at.epoch == bound.epoch && *at >= bound;
+        let pieces = numbers_in(store, &Path::from(names::PIECES), begins, is_behind).await?;
+        let pieces = pieces.into_iter().map(names::piece);
+        let mut count = remove_all(store, pieces.collect()).await?;
+        for name in folders_in(store, &Path::from(names::SEGMENTS)).await? {
+            let bucket = BucketId::from_hex(&name);
+            let Some(bucket) = bucket.filter(|bucket| !stay.contains(bucket)) else {
+                continue;
+            };
+            let folder = names::segments_of(bucket);
+            let segments = numbers_in(store, &folder, begins, is_behind).await?;
+            let segments = segments.into_iter().map(|at| names::segment(bucket, at));
+            count += remove_all(store, segments.collect()).await?;
+        }
+        Ok(count)
+    }
+}
+
+/// Numbers in a folder: which of its folders may have any is told by their first.
+async fn numbers_in(
+    store: &dyn ObjectStore,
+    folder: &Path,
+    may_have: impl Fn(&Number) -> bool,
+    is_wanted: impl Fn(&Number) -> bool,
+) -> Result<Vec<Number>> {
+    let mut all = Vec::new();
+    for name in folders_in(store, folder).await? {
+        if !Number::first_of_group(&name).is_some_and(|first| may_have(&first)) {
+            continue;
+        }
+        let listed = listed(store, &folder.clone().join(name)).await?;
+        let names = listed.iter().filter_map(Path::filename);
+        all.extend(names.filter_map(Number::from_name).filter(&is_wanted));
+    }
+    all.sort_unstable();
+    Ok(all)
 }
 
 impl Sweep {

@@ -348,6 +348,7 @@ mod identity;
 mod keystores;
 mod lease;
 mod records;
+mod room;
 mod window;
 
 mod missing;

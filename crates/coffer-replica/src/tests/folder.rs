@@ -99,14 +99,16 @@ async fn what_a_put_left_that_was_ended_is_removed_when_it_is_old() {
     fs::write(place.at(&left), vec![1; 100]).unwrap();
     let new = segment(1, 1, &[(1, 1)], true);
     place.writer.put_segment(BUCKET, None, new).await.unwrap();
-    assert_eq!(place.writer.remove_unfinished().await.unwrap(), 0);
+    let copy = place.writer.copy().clone();
+    let age = limits::UNFINISHED_AGE;
+    assert_eq!(copy.remove_unfinished(age).await.unwrap(), 0);
     let file = fs::File::options()
         .write(true)
         .open(place.at(&left))
         .unwrap();
-    let before = SystemTime::now() - limits::UNFINISHED_AGE * 2;
+    let before = SystemTime::now() - age * 2;
     file.set_modified(before).unwrap();
-    assert_eq!(place.writer.remove_unfinished().await.unwrap(), 1);
+    assert_eq!(copy.remove_unfinished(age).await.unwrap(), 1);
     assert!(!place.at(&left).exists());
     assert!(place.at(&format!("buckets/{BUCKET}")).exists());
 }

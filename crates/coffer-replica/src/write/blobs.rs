@@ -142,8 +142,8 @@ impl Copy {
                 Ok(length_bytes)
             }
             Err(error) => {
-                // Until it is finished nothing has changed there.
-                upload.abort().await?;
+                // Until it is finished nothing has changed there. What failed is told in any case.
+                let _ = upload.abort().await;
                 Err(error)
             }
         }

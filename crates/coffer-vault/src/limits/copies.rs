@@ -36,6 +36,15 @@ pub const COPY_BEGUN_LOOKS_EVERY: Duration = Duration::from_millis(100);
 /// How long it may take to remove what is out of a copy's window after a round that failed.
 pub const COPY_MAKE_ROOM: Duration = Duration::from_secs(10);
 
+/// The same, where the copy's store has no room.
+pub const COPY_MAKE_ROOM_WHEN_FULL: Duration = Duration::from_secs(600);
+
+/// Where a store has no room, it is looked for what can be removed for this part of the time.
+pub const COPY_MAKE_ROOM_PART: u32 = 20;
+
+/// A head of which no answer came may come for so long: nothing is removed that it could name.
+pub const COPY_DOUBT_TIME: Duration = Duration::from_secs(3_600);
+
 /// How often what puts left that were ended is looked for in a copy in a folder.
 pub const COPY_UNFINISHED_EVERY: Duration = Duration::from_secs(3_600);
 

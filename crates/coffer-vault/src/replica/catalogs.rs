@@ -8,7 +8,7 @@ use coffer_seal::BlobId;
 use coffer_store::TakenPages;
 
 use super::round::Round;
-use super::round::sources::{TakenBlobs, put_blobs};
+use super::round::sources::{NewBlobs, TakenBlobs, put_blobs};
 use crate::error::{Result, VaultError};
 use crate::open_buckets::{BucketTap, UsedBucket};
 use crate::system::BucketRow;
@@ -156,7 +156,9 @@ impl Round {
         // What was missing may be there again, or its object deleted.
         let walks = walks || is_incomplete || self.missing.contains_key(&bucket.id);
         // One that is not there any more is of no object, or of one that was deleted.
-        self.put_blobs(writer, bucket, &taken.fresh().ids).await?;
+        let new = self.notes_new().then_some(&self.new_blobs);
+        self.put_blobs(writer, bucket, &taken.fresh().ids, new)
+            .await?;
         if walks {
             if !is_incomplete {
                 alone = None;
@@ -193,7 +195,7 @@ impl Round {
             missing_count += if bucket.blobs.is_cache() {
                 self.put_again(writer, bucket, &missing).await?
             } else {
-                self.put_blobs(writer, bucket, &missing).await?
+                self.put_blobs(writer, bucket, &missing, None).await?
             };
         }
         if missing_count > 0 {
@@ -210,8 +212,9 @@ impl Round {
         writer: &CopyWriter,
         bucket: &UsedBucket,
         ids: &[BlobId],
+        new: Option<&NewBlobs>,
     ) -> Result<u64> {
-        put_blobs(writer.copy(), &self.progress, bucket, ids).await
+        put_blobs(writer.copy(), &self.progress, bucket, ids, new).await
     }
 }
 

@@ -1,8 +1,7 @@
 //! Reading a copy back: its chain, every page, every chunk. The original is not touched.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::ops::RangeInclusive;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,12 +16,11 @@ use futures::stream::poll_fn;
 use tokio::sync::mpsc;
 
 use super::blobs::check_blob;
-use super::files::SCRATCH;
+use super::files::{SCRATCH, new_file};
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::copies::{Findings, Progress};
-use crate::data_folder::failed;
 use crate::error::{BackupError, CopyError, Result};
 use crate::limits::{BACKUP_EVENTS_WAITING, VERIFY_PAGE};
 use crate::open_buckets::{OpenBucket, customer_key};
@@ -353,23 +351,4 @@ impl Check {
         let sent = self.events.send(event).await;
         Ok(sent.map_err(|_| BackupError::ListenerGone)?)
     }
-}
-
-/// A file of mode 0600, in a folder that is made.
-pub(crate) fn new_file(folder: &Path, name: &str) -> Result<fs::File> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder);
-    made.map_err(failed("make", folder))?;
-    let path = folder.join(name);
-    let mut options = OpenOptions::new();
-    let options = options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600);
-    options.open(&path).map_err(failed("make", &path))
 }

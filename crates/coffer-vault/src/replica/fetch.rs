@@ -13,7 +13,7 @@ use coffer_store::{BlobStore, CATALOG_FILE, Catalog};
 use futures::StreamExt;
 use futures::stream;
 
-use super::check::new_file;
+use super::files::new_file;
 use super::missing::{Missing, is_of_blob};
 use super::report::RestoreEvent;
 use crate::blocking::blocking;

@@ -1,7 +1,8 @@
 //! Putting the small files: `system.db`, the audit log, and an anchor for what the head holds.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use coffer_durable::now_ms;
@@ -211,4 +212,19 @@ impl Round {
         self.put_growing(writer, path, Vec::new(), until_bytes)
             .await
     }
+}
+
+/// A file of mode 0600, in a folder that is made.
+pub(crate) fn new_file(folder: &Path, name: &str) -> Result<File> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(failed("make", folder))?;
+    let path = folder.join(name);
+    let mut options = OpenOptions::new();
+    let options = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600);
+    options.open(&path).map_err(failed("make", &path))
 }

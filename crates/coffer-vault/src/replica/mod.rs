@@ -59,9 +59,9 @@ pub use self::check::CopyCheckEvent;
 pub use self::report::RestoreEvent;
 pub use self::restore::{Restore, restore};
 
-pub(crate) use self::check::new_file;
 pub(crate) use self::fetch::{Work, sync_folders};
 pub(crate) use self::fetch_keystore::{KEY_FILES, OPENERS, check_files, read_carried, target};
+pub(crate) use self::files::new_file;
 
 use self::round::{Round, records_cursor};
 
@@ -305,6 +305,16 @@ fn is_gone(error: &VaultError) -> bool {
         _ => return false,
     };
     matches!(replica, ReplicaError::NoCopy)
+}
+
+/// Whether the store of the copy has no room for what was to be put there.
+fn is_full(error: &VaultError) -> bool {
+    match error {
+        VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => {
+            error.is_full()
+        }
+        _ => false,
+    }
 }
 
 /// What the vault's errors are to a round: whether it may pass by itself.

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use coffer_durable::{now_ms, rfc3339};
-use coffer_replica::limits::GONE_LIST_MAX;
+use coffer_replica::limits::{GONE_LIST_MAX, UNFINISHED_AGE};
 use coffer_replica::{CopyWriter, GoneList, Swept};
 use coffer_seal::{BlobId, BucketId};
 use futures::StreamExt;
@@ -18,7 +18,11 @@ use futures::StreamExt;
 use super::round::Round;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
-use crate::limits::{COPY_GONE_MAX, COPY_SWEEP_TIME, COPY_UNFINISHED_EVERY, ENGINE_KEEP_MS};
+use crate::limits::{
+    COPY_GONE_MAX, COPY_MAKE_ROOM, COPY_SWEEP_TIME, COPY_UNFINISHED_EVERY, ENGINE_KEEP_MS,
+};
+
+mod full;
 
 /// So many are looked for at once.
 const BLOBS_LISTED: usize = 1_000;
@@ -50,7 +54,7 @@ impl Round {
         self.find_gone(writer).await?;
         let is_due = |last: Instant| last.elapsed() > COPY_UNFINISHED_EVERY;
         if self.is_in_folder() && self.tidied.is_none_or(is_due) {
-            writer.remove_unfinished().await?;
+            writer.copy().remove_unfinished(UNFINISHED_AGE).await?;
             self.tidied = Some(Instant::now());
         }
         Ok(true)
@@ -68,11 +72,8 @@ impl Round {
 
     /// Removes what is out of the window though a round failed: the store may be full. What is gone
     /// is not noted then, for a head may have come that is not known yet.
-    pub(super) async fn make_room(&mut self, writer: &CopyWriter) -> Result<()> {
-        if self.readers.load(Ordering::SeqCst) > 0 {
-            return Ok(());
-        }
-        let until = Instant::now() + COPY_SWEEP_TIME;
+    async fn make_room(&mut self, writer: &CopyWriter) -> Result<Swept> {
+        let until = Instant::now() + COPY_MAKE_ROOM;
         let rows = self.inner()?.system.buckets().into_iter();
         let mut stay: HashSet<BucketId> = rows.map(|row| row.id).collect();
         stay.extend(self.chains.keys().chain(self.unfinished.keys()));
@@ -84,7 +85,7 @@ impl Round {
             }
             self.remove_gone(writer, swept.floor, until).await?;
         }
-        Ok(())
+        Ok(swept)
     }
 
     /// Tells once of heads that do not open: the time that they leave without a state is a gap.

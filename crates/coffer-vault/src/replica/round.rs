@@ -41,6 +41,7 @@ pub(super) use self::recorder::records_cursor;
 use self::covers::Recorded;
 use self::passed::PassedOver;
 use self::recorder::Recording;
+use self::sources::NewBlobs;
 
 /// What of small files was put since the start.
 #[derive(Default)]
@@ -76,6 +77,10 @@ pub(super) struct Round {
     pub(super) files: FilesPut,
     /// How many blobs that its catalog names had no file, of buckets where any had none.
     pub(super) missing: HashMap<BucketId, u64>,
+    /// Blobs that no head names.
+    pub(super) new_blobs: NewBlobs,
+    /// Since when it is not known whether the head that was written last came.
+    pub(super) doubt: Option<Instant>,
     /// Buckets that it goes on without.
     passed: PassedOver,
     /// Blobs that wait until no head of the window names them; none: not read from the copy yet.
@@ -122,6 +127,8 @@ impl Round {
             met: HashSet::new(),
             files: FilesPut::default(),
             missing: HashMap::new(),
+            new_blobs: NewBlobs::default(),
+            doubt: None,
             passed: PassedOver::default(),
             gone: None,
             wants_head: false,
@@ -208,6 +215,7 @@ impl Round {
         // Between a stop with all copied and this start nothing was acknowledged.
         let has_rested = known.is_some() && known.as_ref().map(|head| head.number) == entry.rested;
         let writer = CopyWriter::resume(copy, known.as_ref()).await?;
+        self.doubt = None;
         if has_rested {
             self.complete_ms = self.began_ms;
         }
@@ -218,7 +226,7 @@ impl Round {
         Ok(writer)
     }
 
-    async fn note_head(&self, writer: &CopyWriter) -> Result<()> {
+    pub(super) async fn note_head(&self, writer: &CopyWriter) -> Result<()> {
         let (inner, id, known) = (self.inner()?, self.entry.id, writer.known());
         blocking(move || inner.copies.registry.note_head(id, &known)).await
     }
@@ -229,6 +237,7 @@ impl Round {
         let inner = self.inner()?;
         // Whatever was recorded by now is in what is read from here on.
         let recorded = Recorded::now(writer.known().number, self.records());
+        self.remove_new(writer).await;
         self.renew(writer).await?;
         // Before what it holds is read: so system.db is never older than it says.
         let keystore = self.carry().await?;
@@ -277,9 +286,9 @@ impl Round {
             self.has_lost_buckets = kept.count() < before;
             (next.as_of_ms, next.after_ms) = (began_ms, self.complete_ms());
             next.keep_ms = self.entry.keep_ms;
-            if let Err(error) = writer.commit(next).await {
+            if let Err(error) = self.commit(writer, next).await {
                 self.forget_files();
-                return Err(error.into());
+                return Err(error);
             }
             self.note_in_head(&inner, writer.head());
             self.chains.clear();
@@ -317,6 +326,7 @@ impl Round {
         let lost = lost.chain(self.unfinished.drain().map(|(id, _)| id));
         self.renewed.extend(lost);
         self.met.clear();
+        self.new_blobs.forget();
         self.forget_files();
         self.gone = None;
     }

@@ -9,12 +9,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::round::Round;
-use super::{is_gone, is_passing};
+use super::{is_full, is_gone, is_passing};
 use crate::copies::CopyState;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::limits::{
-    COPY_LAST_ROUND, COPY_LOOKS_EVERY, COPY_MAKE_ROOM, COPY_PROBES_EVERY, COPY_RETRY_FIRST,
-    COPY_RETRY_MAX, COPY_SWEEPS_AT_MOST_EVERY, COPY_SWEEPS_EVERY,
+    COPY_LAST_ROUND, COPY_LOOKS_EVERY, COPY_MAKE_ROOM, COPY_MAKE_ROOM_PART,
+    COPY_MAKE_ROOM_WHEN_FULL, COPY_PROBES_EVERY, COPY_RETRY_FIRST, COPY_RETRY_MAX,
+    COPY_SWEEPS_AT_MOST_EVERY, COPY_SWEEPS_EVERY,
 };
 
 /// Keeps a copy up until it is told to stop, or must not go on.
@@ -99,6 +100,45 @@ struct Times {
     swept: Option<Instant>,
     /// The copy was there.
     seen: Option<Instant>,
+    /// It was looked for what can be removed from a full store, and how long that took.
+    room: Option<(Instant, Duration)>,
+}
+
+fn is_due(last: Option<Instant>, every: Duration) -> bool {
+    last.is_none_or(|last| last.elapsed() > every)
+}
+
+/// After a round that failed so: removes what can be, that the next may find room.
+async fn give_room(
+    round: &mut Round,
+    writer: &mut CopyWriter,
+    times: &mut Times,
+    error: &VaultError,
+) {
+    if is_full(error) {
+        let every = |took: Duration| COPY_SWEEPS_AT_MOST_EVERY.max(took * COPY_MAKE_ROOM_PART);
+        let is_due = |(at, took): (Instant, Duration)| at.elapsed() > every(took);
+        if times.room.is_none_or(is_due) {
+            let began = Instant::now();
+            // The copy is to be asked often whether another serves in this one's place.
+            let limit = match round.fences() {
+                Ok(false) => COPY_MAKE_ROOM_WHEN_FULL,
+                _ => COPY_MAKE_ROOM,
+            };
+            give_room_within(limit, round, writer).await;
+            times.room = Some((Instant::now(), began.elapsed()));
+        }
+    } else if is_due(times.swept, sweeps_every(round.entry.keep_ms)) {
+        give_room_within(COPY_MAKE_ROOM, round, writer).await;
+        times.swept = Some(Instant::now());
+    }
+}
+
+async fn give_room_within(limit: Duration, round: &mut Round, writer: &mut CopyWriter) {
+    let given = timeout(limit, round.give_room(writer)).await;
+    if !matches!(given, Ok(Ok(()))) {
+        tracing::debug!(copy = round.name(), "not all room was made in a copy");
+    }
 }
 
 async fn go_on(
@@ -106,8 +146,6 @@ async fn go_on(
     writer: &mut Option<CopyWriter>,
     times: &mut Times,
 ) -> Result<()> {
-    let is_due =
-        |last: Option<Instant>, every| last.is_none_or(|last: Instant| last.elapsed() > every);
     let writer = match writer {
         Some(writer) => {
             // Of what does not change nothing else tells that it is not there any more. Where a
@@ -125,7 +163,15 @@ async fn go_on(
             }
             writer
         }
-        None => writer.insert(round.resume().await?),
+        None => match round.resume().await {
+            Err(error) if is_full(&error) => {
+                if let Err(problem) = round.give_room_before().await {
+                    tracing::debug!(copy = round.name(), %problem, "no room was made in a copy");
+                }
+                return Err(error);
+            }
+            resumed => writer.insert(resumed?),
+        },
     };
     let (began_ms, began) = (now_ms(), Instant::now());
     if round.fences()? {
@@ -139,13 +185,7 @@ async fn go_on(
     let covers = round.asked();
     let is_new = match round.run(writer, began_ms).await {
         Err(error) if is_passing(&error) && !is_gone(&error) => {
-            if is_due(times.swept, sweeps_every(round.entry.keep_ms)) {
-                let made = timeout(COPY_MAKE_ROOM, round.make_room(writer)).await;
-                if !matches!(made, Ok(Ok(()))) {
-                    tracing::debug!(copy = round.name(), "no room was made in a copy");
-                }
-                times.swept = Some(Instant::now());
-            }
+            give_room(round, writer, times, &error).await;
             return Err(error);
         }
         ran => ran?,

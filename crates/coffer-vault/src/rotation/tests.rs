@@ -21,7 +21,7 @@ use crate::vault::VaultOptions;
 pub(crate) const LOCAL: Actor = Actor::Local { uid: 0 };
 const COUNT: usize = 600;
 
-async fn open(data: &Path) -> (Vault, Arc<Subject>) {
+pub(crate) async fn open(data: &Path) -> (Vault, Arc<Subject>) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     let text = fs::read_to_string(data.join("credentials")).unwrap();
     let id = text.split("aws_access_key_id = ").nth(1).unwrap();
@@ -38,7 +38,7 @@ fn data_of(number: usize) -> Bytes {
     Bytes::from(vec![number as u8; 16 * 1_024 + 1 + number % 7])
 }
 
-async fn put(vault: &Vault, subject: &Subject, number: usize) -> Result<()> {
+pub(crate) async fn put(vault: &Vault, subject: &Subject, number: usize) -> Result<()> {
     let data = data_of(number);
     let incoming = Incoming {
         declared_bytes: Some(data.len() as u64),

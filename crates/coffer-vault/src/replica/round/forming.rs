@@ -183,7 +183,7 @@ impl Forming<'_> {
             return Ok(false);
         }
         let ids = &taken.fresh().ids;
-        match put_blobs(self.writer.copy(), self.progress, bucket, ids).await {
+        match put_blobs(self.writer.copy(), self.progress, bucket, ids, None).await {
             Err(VaultError::NoSuchBucket) => return Ok(false),
             put => put?,
         };

@@ -1,18 +1,22 @@
 //! What is read of the data folder for a copy: blobs, and parts of small files.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use coffer_replica::Copy;
-use coffer_seal::BlobId;
+use coffer_seal::{BlobId, BucketId};
 use coffer_store::{BlobTap, Fresh};
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt};
+use parking_lot::Mutex;
 
 use crate::copies::Progress;
 use crate::data_folder::failed;
 use crate::error::{Result, VaultError};
-use crate::limits::COPY_BLOBS_AT_ONCE;
+use crate::limits::{COPY_BLOBS_AT_ONCE, COPY_GONE_MAX};
 use crate::open_buckets::UsedBucket;
 
 /// Blobs that were taken to be put. They are given back unless all have arrived, also where that
@@ -45,27 +49,77 @@ impl Drop for TakenBlobs<'_> {
     }
 }
 
-/// Puts blobs into a copy. How many of them have no file.
+/// Blobs that came to a copy since its newest head was written, so that no head names them.
+#[derive(Default)]
+pub(in crate::replica) struct NewBlobs(Mutex<HashSet<(BucketId, BlobId)>>);
+
+impl NewBlobs {
+    /// Of more than so many, those that come last are not known.
+    fn add(&self, bucket: BucketId, id: BlobId) {
+        let mut all = self.0.lock();
+        if all.len() < COPY_GONE_MAX {
+            all.insert((bucket, id));
+        }
+    }
+
+    /// A head may name them from now on.
+    pub(in crate::replica) fn forget(&self) {
+        self.0.lock().clear();
+    }
+
+    /// All of them, by bucket.
+    pub(in crate::replica) fn all(&self) -> HashMap<BucketId, Vec<BlobId>> {
+        let mut all: HashMap<BucketId, Vec<BlobId>> = HashMap::new();
+        for (bucket, id) in self.0.lock().iter() {
+            all.entry(*bucket).or_default().push(*id);
+        }
+        all
+    }
+
+    /// These were removed.
+    pub(in crate::replica) fn remove(&self, bucket: BucketId, removed: &[BlobId]) {
+        let mut all = self.0.lock();
+        for id in removed {
+            all.remove(&(bucket, *id));
+        }
+    }
+}
+
+/// Puts blobs into a copy, and notes those that came there, where it is told to. How many of them
+/// have no file. When one fails, none is begun any more, and what is under way is waited for: it
+/// may arrive.
 pub(in crate::replica) async fn put_blobs(
     copy: &Copy,
     progress: &Progress,
     bucket: &UsedBucket,
     ids: &[BlobId],
+    new: Option<&NewBlobs>,
 ) -> Result<u64> {
+    let has_failed = &AtomicBool::new(false);
     let put = stream::iter(ids.iter().copied()).map(|id| async move {
+        if has_failed.load(Ordering::Relaxed) {
+            return Ok(0);
+        }
         if bucket.is_cut() {
             return Err(VaultError::NoSuchBucket);
         }
         let put = copy.put_blob(bucket.id, id, &bucket.blobs.path(id)).await?;
         progress.put(put.unwrap_or(0));
         if put.is_some() {
+            if let Some(new) = new {
+                new.add(bucket.id, id);
+            }
             bucket.blobs.is_stored(id);
         }
         Ok(u64::from(put.is_none()))
     });
-    let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);
-    put.try_fold(0, async |sum, missing| Ok(sum + missing))
-        .await
+    let mut put = pin!(put.buffer_unordered(COPY_BLOBS_AT_ONCE));
+    let mut missing_count: Result<u64> = Ok(0);
+    while let Some(one) = put.next().await {
+        has_failed.fetch_or(one.is_err(), Ordering::Relaxed);
+        missing_count = missing_count.and_then(|sum| one.map(|missing| sum + missing));
+    }
+    missing_count
 }
 
 pub(in crate::replica) fn file_bytes(path: &Path) -> Result<u64> {
@@ -103,6 +157,22 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
+
+    #[test]
+    fn new_blobs_are_known_until_a_head_may_name_them_or_they_are_removed() {
+        let new = NewBlobs::default();
+        let (one, other) = (BucketId([1; 16]), BucketId([2; 16]));
+        let [first, second] = [BlobId([1; 16]), BlobId([2; 16])];
+        for (bucket, id) in [(one, first), (one, second), (other, first), (one, first)] {
+            new.add(bucket, id);
+        }
+        assert_eq!((new.all()[&one].len(), new.all()[&other].len()), (2, 1));
+        new.remove(one, &[first]);
+        assert_eq!(new.all()[&one], [second]);
+        assert_eq!(new.all()[&other], [first]);
+        new.forget();
+        assert!(new.all().is_empty());
+    }
 
     #[tokio::test]
     async fn blobs_of_which_the_putting_is_cut_off_are_taken_again() {

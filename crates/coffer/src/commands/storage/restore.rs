@@ -47,6 +47,9 @@ pub struct RestoreArgs {
     /// File of an age identity that opens the copy's keystore, where one goes along for recipients
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
+    /// End with 0 where all is restored but buckets that the keystore has no key for
+    #[arg(long)]
+    pub accept_missing_keys: bool,
     /// Report as JSON, an event a line
     #[arg(long)]
     pub json: bool,
@@ -84,15 +87,10 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         buckets: args.buckets.clone(),
         identity,
     };
-    let mut is_partial = false;
+    let mut ends = Ends::default();
     let mut told = Ok(());
     let mut tell = |event: RestoreEvent| {
-        is_partial |= match &event {
-            RestoreEvent::Done { missing_count, .. } => *missing_count > 0,
-            RestoreEvent::Damaged { unchecked, .. } => unchecked.is_some(),
-            RestoreEvent::Rotated { .. } | RestoreEvent::NotThere { .. } => true,
-            _ => false,
-        };
+        ends.note(&event);
         let line = if args.json {
             Some(as_json(&event))
         } else {
@@ -116,11 +114,7 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
              down from `coffer replica status`, proves it"
         );
     }
-    Ok(if is_partial {
-        ExitCode::from(PARTIAL)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ends.code(args.accept_missing_keys))
 }
 
 /// Reads the file of an identity.
@@ -137,6 +131,36 @@ pub fn identity_of(path: &Path) -> Result<ExportIdentity, Error> {
 
 /// Blobs are missing or don't open, or what damaged heads had; the rest is restored.
 const PARTIAL: u8 = 3;
+
+/// Buckets have no key; the rest is restored.
+const NO_KEY: u8 = 4;
+
+/// What was not restored.
+#[derive(Default)]
+struct Ends {
+    is_partial: bool,
+    lacks_keys: bool,
+}
+
+impl Ends {
+    fn note(&mut self, event: &RestoreEvent) {
+        self.is_partial |= match event {
+            RestoreEvent::Done { missing_count, .. } => *missing_count > 0,
+            RestoreEvent::Damaged { unchecked, .. } => unchecked.is_some(),
+            RestoreEvent::Rotated { .. } | RestoreEvent::NotThere { .. } => true,
+            _ => false,
+        };
+        self.lacks_keys |= matches!(event, RestoreEvent::NoKey { .. });
+    }
+
+    fn code(&self, accepts_missing_keys: bool) -> ExitCode {
+        match (self.is_partial, self.lacks_keys) {
+            (true, _) => ExitCode::from(PARTIAL),
+            (false, true) if !accepts_missing_keys => ExitCode::from(NO_KEY),
+            (false, _) => ExitCode::SUCCESS,
+        }
+    }
+}
 
 fn as_json(event: &RestoreEvent) -> String {
     let value = match event {
@@ -305,7 +329,9 @@ reads what is there without a server.
 
 Exit codes: 0; 1 where it can't be restored; 3 where all is restored but blobs that are missing in
 the copy (each is told with its object), or that a rotation since has left without a key, or what
-heads that do not open had of that moment.
+heads that do not open had of that moment; else 4 where all is restored but buckets that the
+keystore has no key for (each is told by its id): they were erased since, as they are to be, or the
+keystore is too old, or leaves their level out. With --accept-missing-keys that is 0.
 
 Examples:
   coffer restore --from file:///mnt/disk/coffer --data /srv/restored

@@ -1,0 +1,203 @@
+//! What is removed from a store that may be full, and what is not.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coffer_durable::now_ms;
+use coffer_replica::CopyRecord;
+
+use super::*;
+use crate::access::{BucketName, Subject};
+use crate::copies::{Carrier, Entry, Progress};
+use crate::rotation::tests::{bucket, open, put};
+use crate::vault::Vault;
+
+/// A server whose copy is kept up by hand.
+struct Scene {
+    root: tempfile::TempDir,
+    vault: Vault,
+    subject: Arc<Subject>,
+    round: Round,
+    writer: CopyWriter,
+}
+
+fn empty() -> BucketName {
+    BucketName::new("empty").unwrap()
+}
+
+fn files_in(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut files = BTreeSet::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_in(&path));
+        } else {
+            files.insert(path);
+        }
+    }
+    files
+}
+
+impl Scene {
+    /// The copy keeps the newest state only, and has all: two objects, and a bucket without any.
+    async fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let (vault, subject) = open(&root.path().join("data")).await;
+        let url = format!("file://{}", root.path().join("copy").display());
+        let store = Place::parse(&url).unwrap().open(true).unwrap();
+        let inner = &vault.inner;
+        let record = CopyRecord::new(inner.keystore.id());
+        let copy = Copy::new(store, record.copy, &inner.keystore.system_key());
+        let writer = CopyWriter::begin(copy, &record).await.unwrap();
+        let registry = &inner.copies.registry;
+        let entry = Entry {
+            cursor: registry.cursor_for("far").unwrap(),
+            name: "far".to_owned(),
+            url,
+            id: record.copy,
+            made_ms: now_ms(),
+            removed_ms: None,
+            known: Some(writer.known()),
+            keep_ms: 0,
+            rested: None,
+            keystore: None,
+            sync: None,
+        };
+        let added = entry.clone();
+        registry.change(|entries| entries.push(added)).unwrap();
+        inner.open_buckets.taps.follow(entry.cursor);
+        for name in [bucket(), empty()] {
+            let made = vault.create_bucket(&subject, &name, None).await;
+            made.unwrap();
+        }
+        for number in 0..2 {
+            put(&vault, &subject, number).await.unwrap();
+        }
+        let carrier = Arc::new(Carrier::new(entry.id));
+        let progress = Arc::new(Progress::new());
+        let (readers, findings) = (Arc::default(), Arc::default());
+        let round = Round::new(inner, entry, progress, readers, findings, carrier, None);
+        let mut scene = Self {
+            root,
+            round,
+            writer,
+            subject,
+            vault,
+        };
+        scene.run().await;
+        scene.give_room().await;
+        assert_eq!(scene.copied("blobs").len(), 2);
+        scene
+    }
+
+    fn id(&self, name: &BucketName) -> BucketId {
+        self.vault.inner.system.bucket(name).unwrap().id
+    }
+
+    /// Puts an object, in place of what it was before, whose blob is gone afterwards.
+    async fn put(&self, number: usize, blob_count: usize) {
+        put(&self.vault, &self.subject, number).await.unwrap();
+        let id = self.id(&bucket());
+        let blobs = self.vault.inner.folder.bucket(id).join("blobs");
+        for _ in 0..1_000 {
+            if files_in(&blobs).len() == blob_count {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{:?}", files_in(&blobs));
+    }
+
+    async fn run(&mut self) {
+        let done = self.round.run(&mut self.writer, now_ms()).await;
+        done.unwrap();
+    }
+
+    async fn give_room(&mut self) {
+        let given = self.round.give_room(&mut self.writer).await;
+        given.unwrap();
+    }
+
+    fn copied(&self, kind: &str) -> BTreeSet<PathBuf> {
+        files_in(&self.root.path().join("copy").join(kind))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_newest_head_names_stays_and_what_none_names_goes() {
+    let mut scene = Scene::new().await;
+    let (named, pieces) = (scene.copied("blobs"), scene.copied("files"));
+    // A round that fails when the blob of another object is there, and a segment, and a piece.
+    scene.put(2, 3).await;
+    let row = scene.vault.inner.system.bucket(&bucket()).unwrap();
+    let done = scene.round.put_bucket(&mut scene.writer, &row).await;
+    done.unwrap();
+    scene.writer.put_piece(vec![1; 10]).await.unwrap();
+    let segments = scene.copied("buckets");
+    scene.give_room().await;
+    assert_eq!(scene.copied("blobs").len(), 3, "it is to be named");
+    assert_eq!(scene.copied("buckets"), segments, "so are these");
+    assert_eq!(scene.copied("files"), pieces);
+    // What came since the head and is replaced here goes; what the head names stays.
+    scene.put(2, 3).await;
+    scene.put(0, 3).await;
+    scene.round.remove_new(&scene.writer).await;
+    assert_eq!(scene.copied("blobs"), named);
+    scene.give_room().await;
+    assert_eq!(scene.copied("blobs"), named, "it is of no object here");
+    scene.run().await;
+    assert_eq!(scene.copied("blobs").len(), 4);
+    scene.give_room().await;
+    assert_eq!(scene.copied("blobs").len(), 3);
+    let scratch = scene.root.path().join("read");
+    let catalog = scene.round.catalog_in_head(&scene.writer, row.id, &scratch);
+    let catalog = catalog.await.unwrap().unwrap();
+    let names = catalog.blobs_after(None).await.unwrap().into_iter();
+    let lengths = names.map(|(id, _)| scene.writer.copy().blob_length(row.id, id));
+    let lengths = futures::future::join_all(lengths).await;
+    assert_eq!(lengths.len(), 3);
+    assert!(lengths.into_iter().all(|length| length.unwrap().is_some()));
+    catalog.close().await;
+    scene.vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_goes_that_a_head_may_name_of_which_no_answer_came() {
+    let mut scene = Scene::new().await;
+    scene.put(0, 2).await;
+    scene.run().await;
+    scene.writer.put_piece(vec![1; 10]).await.unwrap();
+    let blobs = scene.copied("blobs");
+    assert_eq!(blobs.len(), 3);
+    scene.round.doubt = Some(Instant::now());
+    scene.give_room().await;
+    assert_eq!(scene.copied("blobs"), blobs);
+    let pieces = scene.copied("files");
+    scene.round.doubt = None;
+    scene.give_room().await;
+    assert_eq!(scene.copied("blobs").len(), 2);
+    assert_eq!(scene.copied("files").len() + 1, pieces.len());
+    scene.vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_is_gone_makes_room_before_a_round_succeeds() {
+    let mut scene = Scene::new().await;
+    let folder = format!("buckets/{}", scene.id(&empty()));
+    assert!(!scene.copied(&folder).is_empty());
+    let number = scene.writer.head().number;
+    let deleted = scene.vault.delete_bucket(&scene.subject, &empty()).await;
+    deleted.unwrap();
+    scene.give_room().await;
+    assert!(scene.copied(&folder).is_empty());
+    assert_eq!(scene.writer.head().number, number + 1);
+    assert_eq!(scene.copied("blobs").len(), 2);
+    // It goes on from there.
+    scene.put(3, 3).await;
+    scene.run().await;
+    scene.give_room().await;
+    assert_eq!(scene.copied("blobs").len(), 3);
+    scene.vault.close().await;
+}
