@@ -71,10 +71,11 @@ impl XmlBodies {
             Method::POST if has("uploadId") => body_limit("CompleteMultipartUpload"),
             Method::POST if has("delete") => body_limit("DeleteObjects"),
             Method::POST => body_limit("Other"),
-            Method::PUT if self.names_bucket(uri, headers) && has("lifecycle") => {
-                body_limit("PutBucketLifecycleConfiguration")
-            }
-            Method::PUT if self.names_bucket(uri, headers) => body_limit("CreateBucket"),
+            Method::PUT if self.names_bucket(uri, headers) => body_limit(if has("lifecycle") {
+                "PutBucketLifecycleConfiguration"
+            } else {
+                "CreateBucket"
+            }),
             Method::PUT if OF_OBJECTS.into_iter().any(has) => body_limit("PutObjectTagging"),
             _ => None,
         }

@@ -221,7 +221,8 @@ impl QuotaLedger {
 impl Ledger {
     /// Counts a change of what a bucket holds.
     fn change(&mut self, id: BucketId, change: Change) {
-        let Some(bucket) = self.buckets.get_mut(&id) else {
+        let changed = self.buckets.get_mut(&id);
+        let Some(bucket) = changed.filter(|_| change != Change::default()) else {
             return;
         };
         add(&mut bucket.held, change);
