@@ -221,8 +221,10 @@ impl QuotaLedger {
 impl Ledger {
     /// Counts a change of what a bucket holds.
     fn change(&mut self, id: BucketId, change: Change) {
-        let changed = self.buckets.get_mut(&id);
-        let Some(bucket) = changed.filter(|_| change != Change::default()) else {
+        if change == Change::default() {
+            return;
+        }
+        let Some(bucket) = self.buckets.get_mut(&id) else {
             return;
         };
         add(&mut bucket.held, change);
