@@ -89,7 +89,7 @@ impl AuditIdentity for Actor {
 impl AuditIdentity for Subject {
     fn id(&self) -> String {
         if self.is_anonymous() {
-            return self.name.clone();
+            return self.name.to_string();
         }
         self.id.to_string()
     }

@@ -195,7 +195,8 @@ async fn an_answer_that_breaks_off_behind_its_head_is_counted() {
         }
     });
     let name = ObjectName::new("b", "k");
-    let completing = client.complete_upload_if(&name, "u", &parts(), None, (&[], Some(sent)));
+    let named = parts();
+    let completing = client.complete_upload_if(&name, "u", &named, None, (&[], Some(sent)));
     assert_eq!(completing.await.unwrap().etag, "e");
     assert_eq!(serving.join().unwrap().len(), 2);
     assert_eq!(failures.load(Relaxed), 1);

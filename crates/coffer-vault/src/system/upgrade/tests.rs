@@ -73,7 +73,7 @@ fn an_old_database_is_brought_to_this_format_with_all_it_holds() {
         let system = System::open(&path, &key()).unwrap();
         assert_eq!(system.buckets()[0].name.as_str(), "notes");
         let ann = system.find_subject("CFA").unwrap().subject;
-        assert_eq!(ann.name, "ann");
+        assert_eq!(*ann.name, *"ann");
         assert_eq!(*first.get_or_insert(ann.id), ann.id, "made once");
         assert_eq!(ann.mark.label().unwrap().to_string(), "s1");
         let asks = requests(&system);
