@@ -28,7 +28,7 @@ use s3s::{S3Error, S3ErrorCode, s3_error};
 use self::copies::{not_fetched, standing, unacknowledged};
 use self::customer_keys::from_customer_key;
 use self::reads::{invalid_range, not_modified};
-pub(crate) use self::reads::{no_tags, no_version};
+pub(crate) use self::reads::{marker_has_none, no_version};
 use self::sharing::from_sharing;
 pub(crate) use self::writes::{etag_of_refused, of_conditions, of_part};
 

@@ -31,8 +31,9 @@ pub(crate) fn no_version(absent: Absent) -> S3Error {
     }
 }
 
-/// Tags are looked for of what has a name, be it a delete marker, which has none and takes none.
-pub(crate) fn no_tags(marker: VersionId) -> S3Error {
+/// Tags are looked for of what has a name, and a list is put to it, be it a delete marker, which
+/// has none and takes none.
+pub(crate) fn marker_has_none(marker: VersionId) -> S3Error {
     let mut error = only_deleted();
     let [is_marker, version] = of_marker(marker);
     error.set_headers(headers([is_marker, version, allowed(), xml()]));

@@ -1,13 +1,14 @@
 //! Access control lists of buckets and objects, and whose those are.
 
 use coffer_vault::policy::{self, Acl};
-use coffer_vault::{AskedAcl, Vault};
-use http::{HeaderMap, StatusCode};
+use coffer_vault::version::{Absent, VersionId};
+use coffer_vault::{AskedAcl, Vault, VaultError};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result};
 
-use crate::errors::custom;
 use crate::errors::details::carried;
+use crate::errors::{custom, marker_has_none};
 use crate::parameters::acl::{asked, of_document, sent};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
@@ -15,6 +16,8 @@ use crate::request::caller::{Caller, headers};
 pub(crate) mod owners;
 
 pub(crate) mod ownership;
+
+const VERSION_ID: HeaderName = HeaderName::from_static("x-amz-version-id");
 
 /// `GetBucketAcl`.
 pub(crate) async fn bucket_acl(
@@ -41,11 +44,12 @@ pub(crate) async fn object_acl(
     let acl = vault.object_acl(&caller.subject, &bucket, (&name, which));
     let acl = acl.await.map_err(|error| caller.refused(error))?;
     let (owner, grants) = told(vault, &acl.acl);
-    Ok(S3Response::new(GetObjectAclOutput {
+    let output = GetObjectAclOutput {
         grants,
         owner,
         ..Default::default()
-    }))
+    };
+    Ok(S3Response::with_headers(output, of_version(acl.version)))
 }
 
 /// `PutBucketAcl`.
@@ -81,11 +85,19 @@ pub(crate) async fn put_object_acl(
     let input = request.input;
     let which = names::which(input.version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    vault
-        .set_object_acl(&caller.subject, &bucket, (&name, which), list)
-        .await
-        .map_err(|error| caller.refused(error))?;
-    Ok(S3Response::new(PutObjectAclOutput::default()))
+    let put = vault.set_object_acl(&caller.subject, &bucket, (&name, which), list);
+    let version = put.await.map_err(|error| match error {
+        VaultError::NoVersion(Absent::Deleted(marker)) => marker_has_none(marker),
+        other => caller.refused(other),
+    })?;
+    let output = PutObjectAclOutput::default();
+    Ok(S3Response::with_headers(output, of_version(version)))
+}
+
+/// Which version a list is of, for which s3s has no field.
+fn of_version(version: Option<VersionId>) -> HeaderMap {
+    let value = version.and_then(|version| HeaderValue::try_from(version.to_string()).ok());
+    value.map(|value| (VERSION_ID, value)).into_iter().collect()
 }
 
 /// The list that a request asks for, in its headers or its body.

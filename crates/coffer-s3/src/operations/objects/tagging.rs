@@ -8,7 +8,7 @@ use s3s::dto::{
 };
 use s3s::{S3Error, S3Request, S3Response, S3Result};
 
-use crate::errors::no_tags;
+use crate::errors::marker_has_none;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -17,7 +17,7 @@ use crate::request::caller::{Caller, headers};
 /// The refusal of what asks for tags, or sets them.
 fn tags_refused(caller: &Caller, error: VaultError) -> S3Error {
     match error {
-        VaultError::NoVersion(Absent::Deleted(marker)) => no_tags(marker),
+        VaultError::NoVersion(Absent::Deleted(marker)) => marker_has_none(marker),
         other => caller.refused(other),
     }
 }
