@@ -4,6 +4,8 @@ pub(crate) mod rename;
 
 pub(crate) mod tagging;
 
+use std::collections::HashSet;
+
 use coffer_vault::limits::DELETE_MANY_MAX;
 use coffer_vault::record::{OnlyIf, Precondition};
 use coffer_vault::version::{Absent, Which};
@@ -209,17 +211,17 @@ pub(crate) async fn delete_objects(
     let bucket = names::bucket(&request.input.bucket)?;
     let bypasses = lock::bypasses_governance(headers(&request));
     let Delete { objects, quiet } = request.input.delete;
-    check_entries(&objects, caller.context.xml())?;
+    let entries = entries(&objects, caller.context.xml())?;
 
     // Before anything is deleted: what was done is told.
     let answer = caller.context.answer();
     answer
-        .set(objects.iter().map(row_bytes).sum())
+        .set(entries.iter().copied().map(row_bytes).sum())
         .map_err(|_| no_room())?;
 
     let mut output = (Vec::new(), Vec::new());
-    let mut doomed = Vec::with_capacity(objects.len());
-    for identifier in &objects {
+    let mut doomed = Vec::with_capacity(entries.len());
+    for identifier in entries {
         match to_delete(identifier, bypasses) {
             Ok(one) => doomed.push(one),
             Err(error) => {
@@ -265,8 +267,12 @@ pub(crate) async fn delete_objects(
     }))
 }
 
-/// Checks entries that were read from a document.
-fn check_entries(entries: &[ObjectIdentifier], document: &[u8]) -> S3Result {
+/// What is to be deleted, as it was read from a document: an entry that says the same as one before
+/// it is none of its own (as on AWS), and makes no second delete marker.
+fn entries<'a>(
+    entries: &'a [ObjectIdentifier],
+    document: &[u8],
+) -> S3Result<Vec<&'a ObjectIdentifier>> {
     if entries.is_empty() || entries.len() > DELETE_MANY_MAX {
         return Err(s3_error!(
             MalformedXML,
@@ -276,7 +282,13 @@ fn check_entries(entries: &[ObjectIdentifier], document: &[u8]) -> S3Result {
     if entries.iter().any(|one| one.size.is_some()) {
         check_sizes(document)?;
     }
-    Ok(())
+    let mut seen = HashSet::with_capacity(entries.len());
+    let is_first = |one: &&'a ObjectIdentifier| {
+        let one = *one;
+        let conditions = (&one.e_tag, &one.last_modified_time, one.size);
+        seen.insert((one.key.as_str(), version_sent(one), conditions))
+    };
+    Ok(entries.iter().filter(is_first).collect())
 }
 
 /// At most so much is told of what an entry names.
