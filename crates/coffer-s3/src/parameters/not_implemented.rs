@@ -6,9 +6,9 @@ use http::header::{
     CONTENT_RANGE, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE,
 };
 use http::{HeaderMap, HeaderName};
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 
-use crate::errors::details::carried;
+use crate::errors::details::{carried, of_argument};
 use crate::errors::{custom, not_implemented, of_conditions};
 use crate::http::percent::form_pairs;
 
@@ -51,7 +51,7 @@ const CONDITIONS: [HeaderName; 4] = [
 /// Names in a query that select something else than the object or bucket itself. s3s takes those
 /// it does not know, or not with this method, for nothing: `DELETE /bucket?acl` would delete the
 /// bucket.
-const SUBRESOURCES: [&str; 43] = [
+pub(crate) const SUBRESOURCES: [&str; 43] = [
     "abac",
     "accelerate",
     "acl",
@@ -129,6 +129,28 @@ const FALLBACKS: [(&str, &[&str]); 10] = [
     ("HeadObject", &["versionId", "partNumber"]),
     ("DeleteObject", &["versionId"]),
 ];
+
+/// Operations on a version that the query names. No other takes one, and passed over, the id would
+/// leave its sender to believe that it was that version.
+const OF_VERSIONS: [&str; 14] = [
+    "DeleteObject",
+    "DeleteObjectTagging",
+    "GetObject",
+    "GetObjectAcl",
+    "GetObjectAttributes",
+    "GetObjectLegalHold",
+    "GetObjectRetention",
+    "GetObjectTagging",
+    "HeadObject",
+    "PutObjectAcl",
+    "PutObjectLegalHold",
+    "PutObjectRetention",
+    "PutObjectTagging",
+    "RestoreObject",
+];
+
+/// What names the version.
+const VERSION_ID: &str = "versionId";
 
 /// Refuses headers that ask for what is missing.
 pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
@@ -210,26 +232,47 @@ pub(crate) fn check_document(operation: &str, document: &[u8]) -> S3Result {
 
 /// Refuses a query that selects what s3s did not take into account.
 pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
-    if query.is_empty() {
+    let is_of_version = OF_VERSIONS.contains(&operation);
+    let mut fallbacks = FALLBACKS.iter();
+    let fallback = fallbacks.find(|(fallback, _)| *fallback == operation);
+    if query.is_empty() || (is_of_version && fallback.is_none()) {
         return Ok(());
     }
-    let Some((_, known)) = FALLBACKS
-        .iter()
-        .find(|(fallback, _)| *fallback == operation)
-    else {
-        return Ok(());
-    };
     let pairs = form_pairs(query).unwrap_or_default(); // s3s has refused what can't be read
-    for (name, value) in &pairs {
+    if let Some((_, known)) = fallback {
+        check_names(operation, known, &pairs)?;
+    }
+    match pairs.iter().find(|(name, _)| name == VERSION_ID) {
+        Some((_, sent)) if !is_of_version => Err(takes_no_version(operation, sent)),
+        _ => Ok(()),
+    }
+}
+
+fn takes_no_version(operation: &str, sent: &str) -> S3Error {
+    let error = if operation == "GetBucketAcl" {
+        s3_error!(InvalidArgument, "Invalid version id specified")
+    } else {
+        s3_error!(
+            InvalidArgument,
+            "This operation does not accept a version-id."
+        )
+    };
+    of_argument(error, VERSION_ID, sent)
+}
+
+/// Refuses names in a query that s3s passed over for an operation that it falls back to.
+fn check_names(operation: &str, known: &[&str], pairs: &[(String, String)]) -> S3Result {
+    for (name, value) in pairs {
         let is_parameter = known.contains(&name.as_str())
             || name == "x-id"
+            || name == VERSION_ID
             || is_header(name)
             || name.starts_with("response-");
         if is_parameter {
             continue;
         }
         check_place(operation, name)?;
-        if matches!(name.as_str(), "uploadId" | "partNumber" | "versionId") {
+        if matches!(name.as_str(), "uploadId" | "partNumber") {
             return Err(s3_error!(
                 InvalidArgument,
                 "This operation does not accept {name}, or not without its companions"
@@ -268,7 +311,7 @@ fn check_place(operation: &str, name: &str) -> S3Result {
     }
 }
 
-fn custom_query() -> s3s::S3Error {
+fn custom_query() -> S3Error {
     custom(
         "NotImplemented",
         http::StatusCode::NOT_IMPLEMENTED,

@@ -55,6 +55,7 @@ impl Serving {
         }
         let original = head.extensions.get::<Original>();
         let headers = original.map_or(&head.headers, |original| &original.0);
+        not_implemented::check_query(OPERATION, head.uri.query().unwrap_or(""))?;
         not_implemented::check_headers(OPERATION, headers)?;
         encryption::check_headers(OPERATION, headers)?;
         acl::refuse_grants_to_others(headers)?;

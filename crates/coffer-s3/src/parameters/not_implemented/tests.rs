@@ -103,6 +103,37 @@ fn what_stands_at_another_place_is_told_so() {
 }
 
 #[test]
+fn a_version_is_named_only_where_one_is_taken() {
+    let message = |operation, query| {
+        let refused = check_query(operation, query).err();
+        refused.and_then(|error| error.message().map(str::to_owned))
+    };
+    let told = Some("This operation does not accept a version-id.".to_owned());
+    for (operation, query) in [
+        ("UploadPart", "partNumber=1&uploadId=u&versionId=abc"),
+        ("UploadPartCopy", "partNumber=1&uploadId=u&versionId="),
+        ("CreateMultipartUpload", "uploads&versionId=null"),
+        ("ListParts", "uploadId=u&version%49d=1"),
+        ("ListObjectsV2", "list-type=2&versionId=1"),
+        ("ListObjects", "versionId=1"),
+        ("ListObjectVersions", "versions&versionId=1"),
+        ("DeleteObjects", "delete&versionId=1"),
+        ("GetBucketVersioning", "versioning&versionId=1"),
+        ("PutObject", "versionId=abc"),
+        ("CopyObject", "versionId"),
+        ("HeadBucket", "versionId=1"),
+    ] {
+        assert_eq!(message(operation, query), told, "{operation} {query}");
+    }
+    let invalid = Some("Invalid version id specified".to_owned());
+    assert_eq!(message("GetBucketAcl", "acl&versionId=1"), invalid);
+    for operation in OF_VERSIONS {
+        assert_eq!(message(operation, "versionId=1"), None, "{operation}");
+    }
+    assert_eq!(message("UploadPart", "partNumber=1&uploadId=u"), None);
+}
+
+#[test]
 fn subresources_are_not_taken_for_the_thing_itself() {
     for (operation, query) in [
         ("DeleteBucket", "acl"),
