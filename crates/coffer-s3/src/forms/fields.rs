@@ -12,7 +12,9 @@ use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::custom;
 use crate::errors::details::of_argument;
-use crate::limits::{FORM_FIELDS_MAX, FORM_FIELDS_MAX_BYTES, FORM_START_MAX_BYTES};
+use crate::http::percent::form_pairs;
+use crate::limits::{ECHO_MAX_BYTES, FORM_FIELDS_MAX, FORM_FIELDS_MAX_BYTES, FORM_START_MAX_BYTES};
+use crate::parameters::not_implemented::SUBRESOURCES;
 
 const FORM: &[u8] = b"multipart/form-data";
 const FILE: &str = "file";
@@ -39,13 +41,44 @@ const OF_SIGNATURE: [&str; 4] = [
     "x-amz-signature",
 ];
 
-/// Whether a request is a form: a POST of another kind says in its query what it is.
+/// Names in the query of a POST that is no form, besides those of subresources.
+const OPERATIONS: [&str; 2] = ["coffer-transfer", "uploadId"];
+
+/// Whether a request is a form: a POST of another kind says in its query what it is, and may be of
+/// an object whose type is that of forms.
 pub(crate) fn is_form(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let start = content_type.and_then(|kind| kind.trim_ascii_start().get(..FORM.len()));
     method == Method::POST
-        && uri.query().is_none_or(str::is_empty)
         && start.is_some_and(|start| start.eq_ignore_ascii_case(FORM))
+        && !names_operation(uri.query().unwrap_or(""))
+}
+
+fn names_operation(query: &str) -> bool {
+    let pairs = form_pairs(query).unwrap_or_default();
+    pairs.iter().any(|(name, _)| {
+        let name = name.as_str();
+        OPERATIONS.contains(&name) || SUBRESOURCES.contains(&name)
+    })
+}
+
+/// The address of a form has no query.
+///
+/// # Errors
+/// `InvalidArgument`, as S3, which tells a parameter's name, and `null` for its value.
+pub(crate) fn check_query(uri: &Uri) -> S3Result {
+    let Some(query) = uri.query().filter(|query| !query.is_empty()) else {
+        return Ok(());
+    };
+    let error = s3_error!(
+        InvalidArgument,
+        "Query String Parameters not allowed on POST requests."
+    );
+    let pairs = form_pairs(query).unwrap_or_default();
+    Err(match pairs.first() {
+        Some((name, _)) if name.len() <= ECHO_MAX_BYTES => of_argument(error, name, "null"),
+        _ => error,
+    })
 }
 
 /// The bytes of a form, which end with an error where too many come before its file: what stands
@@ -145,12 +178,20 @@ impl Fields {
     /// The object's name: `${filename}` stands for that of the file, without its folders.
     ///
     /// # Errors
-    /// `InvalidArgument` where there is none.
+    /// `InvalidArgument` where there is none, or it is empty.
     pub(crate) fn key(&self, file: &Field<'_>) -> S3Result<String> {
         let key = self.get("key").ok_or_else(|| missing("key"))?;
         let name = file.file_name().unwrap_or("");
         let name = name.rsplit(['/', '\\']).next().unwrap_or("");
-        Ok(key.replace("${filename}", name))
+        let key = key.replace("${filename}", name);
+        if key.is_empty() {
+            let error = s3_error!(
+                InvalidArgument,
+                "User key must have a length greater than 0."
+            );
+            return Err(of_argument(error, "key", ""));
+        }
+        Ok(key)
     }
 
     /// The fields that are headers of a PUT.
@@ -258,6 +299,53 @@ mod tests {
         assert_eq!(names, ["content-type", "x-amz-meta-a"]);
         assert_eq!(form.fields.get("other"), Some("c"));
         assert_eq!(form.file.bytes().await.unwrap(), "content");
+    }
+
+    #[tokio::test]
+    async fn a_key_has_a_length() {
+        let key = |form: S3Result<Form>| {
+            let form = form.unwrap();
+            form.fields.key(&form.file)
+        };
+        let nameless = A_FILE.replace("C:\\\\dir\\\\a b.txt", "");
+        for empty in [
+            part("key", "") + A_FILE,
+            part("key", "${filename}") + &nameless,
+        ] {
+            let refused = key(read(&empty).await).unwrap_err();
+            let words = "User key must have a length greater than 0.";
+            assert_eq!(refused.message(), Some(words), "{empty}");
+        }
+    }
+
+    #[test]
+    fn a_form_is_told_by_its_type_and_has_no_query() {
+        let mut headers = HeaderMap::new();
+        let kind = HeaderValue::from_static("Multipart/Form-Data; boundary=x");
+        headers.insert(CONTENT_TYPE, kind);
+        let uri = |text: &str| text.parse::<Uri>().unwrap();
+        let is_form = |text: &str| is_form(&Method::POST, &uri(text), &headers);
+        for plain in ["/b", "/b?"] {
+            assert!(
+                is_form(plain) && check_query(&uri(plain)).is_ok(),
+                "{plain}"
+            );
+        }
+        for query in ["/b?t=1", "/b?x-id=PostObject", "/b?%zz", "/b?a=%ff"] {
+            assert!(is_form(query), "{query}");
+            let refused = check_query(&uri(query)).unwrap_err();
+            assert_eq!(refused.code().as_str(), "InvalidArgument", "{query}");
+        }
+        // Objects of this type are uploaded and sent sealed, too.
+        for other in [
+            "/b/k?uploads",
+            "/b/k?uploads=&x-id=CreateMultipartUpload",
+            "/b/k?uploadId=u",
+            "/b/k?coffer-transfer",
+            "/b?d%65lete",
+        ] {
+            assert!(!is_form(other), "{other}");
+        }
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use s3s::{HttpResponse, S3Result};
 use super::turns::Serving;
 use crate::cors::answers::CrossOrigin;
 use crate::cors::rules::Rules;
-use crate::forms::fields::Form;
+use crate::forms::fields::{Form, check_query};
 use crate::forms::signed;
 use crate::forms::upload::{Target, upload};
 use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
@@ -64,6 +64,7 @@ impl Serving {
         }
         let check = BodyCheck::new(Payload::Unsigned, &parts.headers);
         let body = RequestBody::new(body, check, waits, context.clone(), self.tally.clone());
+        check_query(&parts.uri)?;
         let body = BodyDataStream::new(body).map_err(Into::into);
         let told = |refusal| context.fault().map_or(refusal, fault_error);
         let form = Form::read(&parts.headers, body).await.map_err(told)?;
