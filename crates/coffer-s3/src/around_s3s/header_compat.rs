@@ -62,7 +62,10 @@ const OF_THE_QUERY: [&str; 8] = [
 ];
 
 /// Parameters of a URL that version 2 signed; it has no other form here.
-const OF_VERSION_2: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
+const OF_VERSION_2: [&str; 3] = ["AWSAccessKeyId", "Expires", SIGNATURE_2];
+
+/// The one of them by which such a URL is told from others: what else a query has may be anything.
+const SIGNATURE_2: &str = "Signature";
 
 /// Checksums that AWS passes over in the query of a presigned URL. SDKs put there what they formed
 /// over the body that they had when they signed: none.
@@ -84,7 +87,7 @@ pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
     }
     let length = head.headers.remove(DECODED_LENGTH);
     if is_chunked {
-        let length = length.ok_or_else(|| {
+        let length = length.filter(is_length).ok_or_else(|| {
             s3_error!(
                 MissingContentLength,
                 "You must provide the x-amz-decoded-content-length HTTP header."
@@ -104,6 +107,15 @@ pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
         head.extensions.insert(Original(original));
     }
     Ok(())
+}
+
+/// Whether a header is a number of bytes. What is none counts as if it were not there, as on AWS.
+fn is_length(length: &HeaderValue) -> bool {
+    let is_number = |text: &str| {
+        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        is_digits && text.parse::<i64>().is_ok()
+    };
+    length.to_str().is_ok_and(is_number)
 }
 
 /// Puts lists that came in several headers into one each (RFC 9110, section 5.3).
@@ -302,7 +314,7 @@ fn unsigned(uri: &Uri) -> S3Result<Uri> {
     };
     let name_of = |pair: &str| decode_form(pair.split('=').next().unwrap_or(""));
     let names = || query.split('&').filter_map(name_of);
-    let is_version_2 = names().any(|name| name == OF_VERSION_2[0]);
+    let is_version_2 = names().any(|name| name == SIGNATURE_2);
     if !is_version_2 && !names().any(|name| name.starts_with("X-Amz-")) {
         return Ok(uri.clone());
     }

@@ -165,6 +165,20 @@ fn a_presigned_address_loses_its_signature() {
     }
     let plus = uri("/b/a+b?X-Amz-Signature=0&a");
     assert_eq!(unsigned(&plus).unwrap(), uri("/b/a+b?a"));
+    // It is the signature that tells the version, and not what else was signed.
+    let extra = uri("/b/a+b?AWSAccessKeyId=x&X-Amz-Signature=0");
+    assert_eq!(unsigned(&extra).unwrap(), uri("/b/a+b?AWSAccessKeyId=x"));
+    let in_header = uri("/b/a+b?AWSAccessKeyId=x");
+    assert_eq!(unsigned(&in_header).unwrap(), in_header);
+}
+
+#[test]
+fn what_is_no_length_counts_as_none() {
+    let is = |text: &'static str| is_length(&HeaderValue::from_static(text));
+    assert!(is("0") && is("9223372036854775807"));
+    for none in ["", "abc", "-5", "+5", "5 ", "0x5", "9223372036854775808"] {
+        assert!(!is(none), "{none}");
+    }
 }
 
 #[test]
