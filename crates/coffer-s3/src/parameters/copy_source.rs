@@ -12,9 +12,11 @@ use crate::http::{conditions, percent};
 use crate::parameters::customer_key;
 use crate::parameters::names;
 
+const HEADER: &str = "x-amz-copy-source";
+
 /// The source of a copy, with its conditions.
 pub(crate) fn read(headers: &HeaderMap) -> S3Result<CopySource> {
-    let header = headers.get("x-amz-copy-source");
+    let header = headers.get(HEADER);
     let text = header.and_then(|source| source.to_str().ok());
     let (bucket, name, which) = locate(text.unwrap_or(""))?;
     let conditions = conditions::of_copy_source(headers)?;
@@ -39,7 +41,7 @@ pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName, Which)> 
     };
     if !percent::is_encoded(header) {
         let error = s3_error!(InvalidArgument, "Invalid copy source encoding");
-        return Err(of_argument(error, "x-amz-copy-source", header));
+        return Err(of_argument(error, HEADER, header));
     }
     let (path, version) = header
         .split_once("?versionId=")
@@ -50,7 +52,7 @@ pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName, Which)> 
         return Err(not_implemented("Copying from an access point"));
     }
     let version = version.map(|version| percent::decode_form(version).ok_or_else(malformed));
-    let which = names::which(version.transpose()?.as_deref())?;
+    let which = names::which_in(HEADER, version.transpose()?.as_deref())?;
     let (bucket, name) = path.split_once('/').ok_or_else(malformed)?;
     Ok((names::bucket(bucket)?, names::object(name)?, which))
 }
@@ -117,6 +119,11 @@ pub(crate) fn refused(error: VaultError) -> VaultError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::errors::details::taken;
+
+    fn carried_by(refused: &s3s::S3Error) -> Option<String> {
+        taken(&mut refused.headers()?.clone())
+    }
 
     #[test]
     fn a_source_is_meant_in_one_way_and_written_in_several() {
@@ -135,6 +142,19 @@ mod tests {
         let sent = "buc/a%3FversionId%3Dnull";
         told(sent, &[], &[version, sent]);
         told("nothing", &[], &["nothing"]);
+    }
+
+    #[test]
+    fn a_version_that_is_none_is_told_as_part_of_the_header() {
+        for (header, sent) in [("buc/k?versionId=", ""), ("buc/k?versionId=abc", "abc")] {
+            let refused = locate(header).unwrap_err();
+            let told = carried_by(&refused);
+            let elements = format!(
+                "<ArgumentName>x-amz-copy-source</ArgumentName><ArgumentValue>{sent}\
+                 </ArgumentValue>"
+            );
+            assert_eq!(told, Some(elements), "{header}");
+        }
     }
 
     #[test]

@@ -60,17 +60,22 @@ pub(crate) fn parse_id(text: &str) -> Option<UploadId> {
 
 /// Which version a request means: the newest without an id.
 pub(crate) fn which(id: Option<&str>) -> S3Result<Which> {
+    which_in("versionId", id)
+}
+
+/// The same, where the id stands in this parameter or header.
+pub(crate) fn which_in(parameter: &str, id: Option<&str>) -> S3Result<Which> {
     let Some(id) = id else {
         return Ok(Which::Current);
     };
     if id.is_empty() {
         let error = s3_error!(InvalidArgument, "Version id cannot be the empty string");
-        return Err(of_argument(error, "versionId", id));
+        return Err(of_argument(error, parameter, id));
     }
     let version = id.parse::<VersionId>();
     version
         .map(Which::Version)
-        .map_err(|_| no_version_id("versionId", id))
+        .map_err(|_| no_version_id(parameter, id))
 }
 
 /// What a parameter of this name has is no version's id.
