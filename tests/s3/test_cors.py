@@ -131,6 +131,15 @@ def test_a_browser_asks_ahead(server, s3, bucket):
         assert told.get("access-control-allow-origin") == (origin if expected == 200 else None)
 
 
+def test_what_is_asked_ahead_and_refused_is_not_allowed(server, s3, bucket):
+    allow(s3, bucket, RULE | {"AllowedHeaders": ["*"]})
+    names = ",".join(f"x-h{number}" for number in range(101))
+    status, told, body = ask_ahead(server, bucket, Access_Control_Request_Headers=names)
+    assert status == 400 and b"Too many headers" in body, body
+    assert not [name for name in told if name.startswith("access-control-")], told
+    assert told["vary"] == DEPENDS_ON
+
+
 def test_a_rule_for_all_origins_tells_none_apart(server, s3, bucket):
     allow(s3, bucket, {"AllowedOrigins": ["*"], "AllowedMethods": ["GET"]})
     status, told, _ = ask_ahead(server, bucket, "null", "GET")

@@ -68,10 +68,14 @@ impl CrossOrigin {
         })
     }
 
-    /// Adds to an answer what a page may do with it.
-    pub(crate) fn allow(&self, rules: &Rules, answer: &mut HeaderMap) {
+    /// Adds to an answer of this status what a page may do with it: nothing where it asked ahead
+    /// and was refused.
+    pub(crate) fn allow(&self, rules: &Rules, status: StatusCode, answer: &mut HeaderMap) {
         // Also where nothing is allowed: a cache must not give that to a page that is allowed.
         answer.insert(VARY, DEPENDS_ON);
+        if self.is_ahead && !status.is_success() {
+            return;
+        }
         let Some(rule) = self.matching(rules) else {
             return;
         };

@@ -16,6 +16,7 @@ use crate::around_s3s::header_compat;
 use crate::cors::answers;
 use crate::errors::{details, from_vault};
 use crate::forms::fields::is_form;
+use crate::http::percent::is_encoded;
 use crate::request::answer_room;
 use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
 use crate::request::caller::fault_error;
@@ -32,10 +33,14 @@ use crate::signature::requirements;
 use crate::transfers::announce::is_announcement;
 
 impl Serving {
-    /// Refuses a head that is too long; what changes something, where nothing may be changed; of a
+    /// Refuses a head that is too long; an address that is not percent-encoded, and could mean the
+    /// same as another that is; what changes something, where nothing may be changed; of a
     /// gateway that does not serve, all.
     fn refuse_at_once(&self, head: &Parts) -> S3Result {
         head_size::check(head)?;
+        if !is_encoded(head.uri.path()) {
+            return Err(s3_error!(InvalidURI, "Couldn't parse the specified URI."));
+        }
         match head.method {
             Method::GET | Method::HEAD | Method::OPTIONS => self.at.vault.check_serves(),
             _ => self.at.vault.check_changes(),
@@ -97,7 +102,8 @@ impl Serving {
         if let Some(asked) = asked
             && let Some(rules) = self.cors_rules(&bucket)
         {
-            asked.allow(&rules, response.headers_mut());
+            let status = response.status();
+            asked.allow(&rules, status, response.headers_mut());
         }
         let mut code = finish_response::complete(&mut response, &context);
         if let Err(refusal) = answer_room::hold(&mut response, context.answer()) {
