@@ -13,4 +13,8 @@ pub(crate) mod header_compat;
 
 pub(crate) mod answer_xml;
 
+pub(crate) mod error_words;
+
+pub(crate) mod namespace;
+
 pub(crate) mod finish_response;

@@ -9,6 +9,8 @@ use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
 use crate::around_s3s::answer_xml::Written;
+use crate::around_s3s::error_words::{UnreadArgument, element, message};
+use crate::around_s3s::namespace::with_namespace;
 use crate::checksums::fields::{uncover_elements, uncover_header};
 use crate::errors::details::{self, is_unwritable};
 use crate::errors::mismatches;
@@ -35,47 +37,6 @@ pub(crate) const ERROR_END: &str = "</Error>";
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
-
-/// Messages for the errors that s3s makes itself and leaves without.
-const MESSAGES: [(&str, &str); 11] = [
-    ("InvalidBucketName", "The specified bucket is not valid."),
-    ("KeyTooLongError", "Your key is too long"),
-    ("InvalidURI", "Couldn't parse the specified URI."),
-    (
-        "MethodNotAllowed",
-        "The specified method is not allowed against this resource.",
-    ),
-    (
-        "MissingContentLength",
-        "You must provide the Content-Length HTTP header.",
-    ),
-    (
-        "IncompleteBody",
-        "The body does not have the length that Content-Length gives",
-    ),
-    ("MaxMessageLengthExceeded", "Your request was too large."),
-    ("MissingRequestBodyError", "Request body is empty."),
-    (
-        "MalformedXML",
-        "The XML you provided was not well-formed or did not validate against our published \
-         schema",
-    ),
-    ("NotImplemented", "This operation is not implemented"),
-    ("InvalidRange", "The requested range is not satisfiable"),
-];
-
-/// How s3s begins what it says of a parameter that it could not read.
-const UNREAD: &str = "invalid query: ";
-
-/// Parameters that are numbers.
-const NUMBERS: [&str; 6] = [
-    "max-buckets",
-    "max-keys",
-    "max-parts",
-    "max-uploads",
-    "part-number-marker",
-    "partNumber",
-];
 
 /// Completes an answer. Gives the error's code as well, for the log.
 pub(crate) fn complete(response: &mut HttpResponse, context: &RequestContext) -> Option<String> {
@@ -121,6 +82,10 @@ fn complete_document(response: &mut HttpResponse, body: Bytes) {
         body = Bytes::from(uncovered);
         *response.body_mut() = Body::from(body.clone());
     }
+    if let Some(named) = with_namespace(&body) {
+        body = Bytes::from(named);
+        *response.body_mut() = Body::from(body.clone());
+    }
     if let Some(BeforeEnd { end, xml }) = response.extensions().get() {
         let text = String::from_utf8_lossy(&body);
         let whole = text.replacen(end, &format!("{xml}{end}"), 1);
@@ -146,8 +111,7 @@ fn complete_error(
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     let mut more = String::new();
-    let message = MESSAGES.iter().find(|(known, _)| *known == code);
-    if let (false, Some((_, message))) = (has_message, message) {
+    if let (false, Some(message)) = (has_message, message(&code)) {
         let _ = write!(more, "<Message>{message}</Message>");
     }
     if code == "AuthorizationHeaderMalformed" {
@@ -186,51 +150,6 @@ fn complete_error(
         *response.body_mut() = Body::from([start, more.as_bytes(), ERROR_END.as_bytes()].concat());
     }
     (!code.is_empty()).then_some(code)
-}
-
-/// A parameter that s3s could not read, which it names in its message. Both texts are XML.
-struct UnreadArgument {
-    name: String,
-    sent: String,
-}
-
-impl UnreadArgument {
-    fn of(body: &[u8]) -> Option<Self> {
-        let message = element(body, "Message")?;
-        let (name, sent) = message.strip_prefix(UNREAD)?.split_once(": ")?;
-        Some(Self {
-            name: name.to_owned(),
-            sent: sent.to_owned(),
-        })
-    }
-
-    fn elements(&self) -> String {
-        let Self { name, sent } = self;
-        format!("<ArgumentName>{name}</ArgumentName><ArgumentValue>{sent}</ArgumentValue>")
-    }
-
-    /// The error with S3's message, where the parameter is a number.
-    fn in_the_words_of_s3(&self, body: &[u8]) -> Option<String> {
-        let Self { name, sent } = self;
-        if !NUMBERS.contains(&name.as_str()) {
-            return None;
-        }
-        let told = format!("<Message>{UNREAD}{name}: {sent}</Message>");
-        let words = "not an integer or within integer range";
-        let text = std::str::from_utf8(body).ok()?;
-        Some(text.replacen(
-            &told,
-            &format!("<Message>Provided {name} {words}</Message>"),
-            1,
-        ))
-    }
-}
-
-/// The text of the first element of a name, in an error of s3s's making.
-fn element<'a>(body: &'a [u8], name: &str) -> Option<&'a str> {
-    let text = std::str::from_utf8(body).ok()?;
-    let (_, rest) = text.split_once(&format!("<{name}>"))?;
-    rest.split_once('<').map(|(text, _)| text)
 }
 
 /// Takes the quotation marks from the only entity tag of an answer.

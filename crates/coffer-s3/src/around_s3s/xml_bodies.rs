@@ -116,7 +116,7 @@ impl XmlBodies {
         check_length(received.len(), &head.headers)?;
         context.set_xml(received.clone());
         if self.is_policy(head) {
-            return Ok(Body::from(received));
+            return Ok(policy_body(received, &mut head.headers));
         }
 
         let text = match canonical(&received, limit_bytes) {
@@ -141,6 +141,16 @@ impl XmlBodies {
         }));
         Ok(Body::from(for_s3s))
     }
+}
+
+/// A policy as s3s is given it. What is no text it would refuse in words of its own; so it is given
+/// what is no policy either.
+fn policy_body(received: Bytes, headers: &mut HeaderMap) -> Body {
+    if std::str::from_utf8(&received).is_ok() {
+        return Body::from(received);
+    }
+    headers.insert(CONTENT_LENGTH, MALFORMED.len().into());
+    Body::from(Bytes::from_static(MALFORMED))
 }
 
 /// How many elements a document has that was written anew: each has an end of its own.
