@@ -58,6 +58,7 @@ macro_rules! describe {
             e_tag: Some(ETag::Strong($info.head.etag.clone())),
             last_modified: Some(timestamp($info.head.modified_ms)),
             metadata: metadata::user_metadata(&$info.head.details),
+            missing_meta: metadata::missing(&$info.head.details),
             website_redirect_location: $info.head.details.redirect.clone(),
             object_lock_legal_hold_status: lock::told_hold($info.head.lock),
             object_lock_mode: lock::told_mode($info.head.lock),

@@ -82,14 +82,13 @@ pub(crate) fn redirect_of(headers: &HeaderMap) -> S3Result<Option<String>> {
 }
 
 /// User metadata from the headers as the client sent them. What was sent twice becomes one value
-/// (RFC 9110, section 5.3).
+/// (RFC 9110, section 5.3). What has no name is kept with none, to be counted.
 fn user_metadata_of(headers: &HeaderMap) -> BTreeMap<String, String> {
     let mut metadata = BTreeMap::new();
     for name in headers.keys() {
-        let key = name.as_str().strip_prefix(USER_METADATA).unwrap_or("");
-        if key.is_empty() {
+        let Some(key) = name.as_str().strip_prefix(USER_METADATA) else {
             continue;
-        }
+        };
         let mut values = Vec::new();
         for value in headers.get_all(name) {
             values.push(encoded_words::decode(&text_of(value.as_bytes())));
@@ -116,14 +115,19 @@ fn without_chunking(list: String) -> Option<String> {
     (!kept.concat().is_empty()).then(|| kept.join(","))
 }
 
-/// User metadata as s3s writes it.
+/// User metadata as s3s writes it, but for what has no name and so no header.
 pub(crate) fn user_metadata(details: &Details) -> Option<Metadata> {
     let pairs = details.user_metadata.iter();
-    (pairs.len() > 0).then(|| {
-        pairs
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    })
+    let named = pairs.filter(|(name, _)| !name.is_empty());
+    let metadata: Metadata = named
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    (!metadata.is_empty()).then_some(metadata)
+}
+
+/// How much of it no header tells, as S3 says in `x-amz-missing-meta`.
+pub(crate) fn missing(details: &Details) -> Option<i32> {
+    details.user_metadata.contains_key("").then_some(1)
 }
 
 /// `Expires` as s3s writes it: a time, or, when it is no date, a header of its own.
@@ -174,9 +178,11 @@ mod tests {
         ] {
             headers.append(name, HeaderValue::from_bytes(value).unwrap());
         }
-        let metadata = of_headers(&headers).unwrap().user_metadata;
+        let details = of_headers(&headers).unwrap();
+        let metadata = &details.user_metadata;
         let pairs: Vec<_> = metadata.iter().map(|(k, v)| (&**k, &**v)).collect();
         let expected = [
+            ("", "nameless"),
             ("broken", "=?="),
             ("plain", "a  b"),
             ("raw", "ä"),
@@ -184,6 +190,10 @@ mod tests {
             ("words", "ä and ö"),
         ];
         assert_eq!(pairs, expected);
+        let told = user_metadata(&details).unwrap();
+        assert!(told.len() == 5 && !told.contains_key(""), "{told:?}");
+        assert_eq!(missing(&details), Some(1));
+        assert_eq!(missing(&Details::default()), None);
         headers.insert("x-amz-meta-a", HeaderValue::from_bytes(b"\xe4").unwrap());
         assert_eq!(of_headers(&headers).unwrap().user_metadata["a"], "ä");
     }
