@@ -3,7 +3,7 @@
 
 use coffer_vault::Vault;
 use s3s::dto::*;
-use s3s::{S3Error, S3Request, S3Response, S3Result};
+use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::errors::not_implemented;
 use crate::operations::buckets::bucket_info;
@@ -21,8 +21,8 @@ macro_rules! set_to_default {
                 let caller = Caller::of(&request)?;
                 caller.check_xml_body(headers(&request))?;
                 bucket_info(vault, &caller, &request.input.bucket).await?;
-                let is_default: fn(&$input) -> bool = $is_default;
-                if is_default(&request.input) {
+                let is_default: fn(&$input) -> S3Result<bool> = $is_default;
+                if is_default(&request.input)? {
                     Ok(S3Response::new($output::default()))
                 } else {
                     Err(refused($why))
@@ -36,15 +36,28 @@ fn refused(what: &'static str) -> S3Error {
     not_implemented(what)
 }
 
+/// A value that S3 does not have.
+fn malformed(what: &'static str) -> S3Error {
+    s3_error!(
+        MalformedXML,
+        "The XML you provided was not well-formed or did not validate against our published \
+         schema: {what}"
+    )
+}
+
 set_to_default! {
     accelerate(PutBucketAccelerateConfigurationInput) -> PutBucketAccelerateConfigurationOutput
         if |input| {
             let status = input.accelerate_configuration.status.as_ref();
-            status.is_some_and(|status| status.as_str() == BucketAccelerateStatus::SUSPENDED)
+            match status.map(BucketAccelerateStatus::as_str) {
+                Some(BucketAccelerateStatus::SUSPENDED) => Ok(true),
+                Some(BucketAccelerateStatus::ENABLED) => Ok(false),
+                _ => Err(malformed("Status is Enabled or Suspended")),
+            }
         },
         or "Transfer acceleration, a network of AWS's,";
     logging(PutBucketLoggingInput) -> PutBucketLoggingOutput
-        if |input| input.bucket_logging_status.logging_enabled.is_none(),
+        if |input| Ok(input.bucket_logging_status.logging_enabled.is_none()),
         or "Logging accesses into a bucket (an audit log by --audit-data has them)";
     notification(PutBucketNotificationConfigurationInput)
         -> PutBucketNotificationConfigurationOutput
@@ -55,18 +68,22 @@ set_to_default! {
                 queue_configurations,
                 topic_configurations,
             } = &input.notification_configuration;
-            event_bridge_configuration.is_none()
+            Ok(event_bridge_configuration.is_none()
                 && lambda_function_configurations.as_ref().is_none_or(Vec::is_empty)
                 && queue_configurations.as_ref().is_none_or(Vec::is_empty)
-                && topic_configurations.as_ref().is_none_or(Vec::is_empty)
+                && topic_configurations.as_ref().is_none_or(Vec::is_empty))
         },
         or "Notifying of events (coffer audit follow does, by --audit-data)";
     request_payment(PutBucketRequestPaymentInput) -> PutBucketRequestPaymentOutput
         if |input| {
-            input.request_payment_configuration.payer.as_str() == Payer::BUCKET_OWNER
+            match input.request_payment_configuration.payer.as_str() {
+                Payer::BUCKET_OWNER => Ok(true),
+                Payer::REQUESTER => Ok(false),
+                _ => Err(malformed("Payer is BucketOwner or Requester")),
+            }
         },
         or "Having requesters pay";
     no_replication(DeleteBucketReplicationInput) -> DeleteBucketReplicationOutput
-        if |_| true, or "";
-    no_website(DeleteBucketWebsiteInput) -> DeleteBucketWebsiteOutput if |_| true, or "";
+        if |_| Ok(true), or "";
+    no_website(DeleteBucketWebsiteInput) -> DeleteBucketWebsiteOutput if |_| Ok(true), or "";
 }
