@@ -176,6 +176,8 @@ def test_erasing_the_default_level_asks_more_and_says_how_to_make_it_anew(own_se
     for words, typed in [((), b"default\n"), (("--yes",), b"")]:
         done = coffer(*erase, *words, input=typed)
         assert done.returncode == 2 and b"nothing was erased" in done.stderr, done
+        said = b"nothing was typed where" if not typed else b"that is not erase default"
+        assert b"error: " + said in done.stderr and b"NAME" not in done.stderr, done
     assert [one["Name"] for one in s3.list_buckets()["Buckets"]] == ["kept"]
     done = coffer(*erase, input=b"erase default\n")
     assert done.returncode == 0, done

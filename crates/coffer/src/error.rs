@@ -45,6 +45,14 @@ pub enum Error {
         /// What is wrong, and what to write.
         problem: String,
     },
+    /// What is asked before something is erased was not answered as it was to be.
+    #[error("{said}; nothing was erased (scripts say {scripts})")]
+    NotConfirmed {
+        /// What was typed, or that nothing was.
+        said: String,
+        /// What answers without a terminal.
+        scripts: &'static str,
+    },
     /// An address could not be listened on.
     #[error("{address} cannot be listened on: {source}; {advice}")]
     Listen {
@@ -192,6 +200,7 @@ impl Error {
             Self::ConfigUnreadable { .. }
             | Self::Config { .. }
             | Self::Option { .. }
+            | Self::NotConfirmed { .. }
             | Self::Client(ClientError::NoAddress | ClientError::Endpoint { .. }) => {
                 "invalid_argument"
             }
@@ -209,6 +218,7 @@ impl Error {
             Self::ConfigUnreadable { .. }
             | Self::Config { .. }
             | Self::Option { .. }
+            | Self::NotConfirmed { .. }
             | Self::Client(ClientError::NoAddress | ClientError::Endpoint { .. })
             | Self::Mover(
                 MoverError::Location { .. }

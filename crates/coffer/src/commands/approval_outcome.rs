@@ -174,10 +174,15 @@ pub fn confirm(what: &str, name: &str, waived: u8) -> Result<(), Error> {
         return Ok(());
     }
     let scripts = if is_default { "--yes --yes" } else { "--yes" };
-    Err(Error::Option {
-        option: "NAME",
-        problem: format!("that is not {wanted}; nothing was erased (scripts say {scripts})"),
-    })
+    if !typed.ends_with('\n') {
+        eprintln!();
+    }
+    let said = if typed.trim().is_empty() {
+        format!("nothing was typed where `{wanted}` was asked for")
+    } else {
+        format!("that is not {wanted}")
+    };
+    Err(Error::NotConfirmed { said, scripts })
 }
 
 /// Whether it is the level that clients get who name none.
