@@ -3,6 +3,7 @@
 import pytest
 
 from harness import raw
+from harness.administration import client_of, run
 from harness.clients import refused
 
 SERVICE = "SERVICE"
@@ -156,3 +157,15 @@ def test_a_range_that_is_no_ascii_is_none(server, s3, bucket):
     s3.put_object(Bucket=bucket, Key="a", Body=b"whole")
     status, _, told = raw.send(server, "GET", f"/{bucket}/a", headers={"range": "bytes=0-ä"})
     assert (status, told) == (200, b"whole")
+
+
+def test_a_location_is_a_level_and_the_region_is_one_for_all(server, s3, bucket):
+    run(server, "level", "create", "north", "--rank", "1", "--categories", "c1")
+    nora = client_of(server, "nora", "north")
+    there = {"LocationConstraint": "north"}
+    nora.create_bucket(Bucket="northern", CreateBucketConfiguration=there)
+    for client, name, level in ((s3, bucket, None), (nora, "northern", "north")):
+        assert client.get_bucket_location(Bucket=name)["LocationConstraint"] == level
+        assert client.head_bucket(Bucket=name)["BucketRegion"] == "us-east-1"
+        rows = client.list_buckets()["Buckets"]
+        assert {row["BucketRegion"] for row in rows if row["Name"] == name} == {"us-east-1"}
