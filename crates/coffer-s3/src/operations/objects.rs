@@ -219,8 +219,9 @@ pub(crate) async fn delete_objects(
 
     let mut output = (Vec::new(), Vec::new());
     let mut doomed = Vec::with_capacity(objects.len());
-    for identifier in &objects {
-        match to_delete(identifier, bypasses) {
+    let etags = written_etags(&objects, caller.context.xml())?;
+    for (identifier, etag) in objects.iter().zip(&etags) {
+        match to_delete(identifier, etag.as_deref(), bypasses) {
             Ok(one) => doomed.push(one),
             Err(error) => {
                 let version = version_echoed(identifier).map(str::to_owned);
@@ -303,14 +304,33 @@ fn id_of(which: Which) -> Option<String> {
     }
 }
 
-fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteObject> {
+/// The `ETag` of each entry as it was written: s3s does not tell `*` from a tag that is a star.
+fn written_etags(entries: &[ObjectIdentifier], document: &[u8]) -> S3Result<Vec<Option<String>>> {
+    if entries.iter().all(|one| one.e_tag.is_none()) {
+        return Ok(vec![None; entries.len()]);
+    }
+    let malformed = || s3_error!(MalformedXML, "An ETag is an entity tag");
+    let text = xml::canonical(document, DELETE_BODY_MAX_BYTES).map_err(|_| malformed())?;
+    let written = |entry: &str| {
+        let (_, rest) = entry.split_once("<ETag>")?;
+        Some(rest.split('<').next().unwrap_or_default().to_owned())
+    };
+    let etags: Vec<_> = text.split("<Object>").skip(1).map(written).collect();
+    if etags.len() == entries.len() {
+        Ok(etags)
+    } else {
+        Err(malformed())
+    }
+}
+
+fn to_delete(
+    identifier: &ObjectIdentifier,
+    etag: Option<&str>,
+    bypasses: bool,
+) -> S3Result<DeleteObject> {
     let which = names::which(version_sent(identifier));
     let which = which.map_err(|_| no_version(Absent::Version))?;
-    let precondition = match &identifier.e_tag {
-        None => Precondition::None,
-        Some(ETag::Strong(etag)) if etag == "*" => Precondition::Present,
-        Some(ETag::Strong(etag) | ETag::Weak(etag)) => Precondition::Etag(etag.clone()),
-    };
+    let precondition = etag.map_or(Ok(Precondition::None), conditions::of_entry)?;
     Ok(DeleteObject {
         name: names::object(identifier.key.as_str())?,
         which,
