@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coffer_vault::{AskedLock, Subject, Vault};
+use coffer_vault::{Subject, Vault};
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
 use s3s::{Body, HttpResponse, S3Result, s3_error};
@@ -72,7 +72,8 @@ impl Serving {
 /// Refuses locks, as a PUT does where a bucket has none: where something can be locked, nothing is
 /// renamed.
 fn refuse_locks(headers: &HeaderMap) -> S3Result {
-    if lock::asked(headers)? == AskedLock::default() {
+    let asked = lock::asked(headers)?;
+    if asked.retention.is_none() && asked.hold != Some(true) {
         return Ok(());
     }
     Err(s3_error!(
