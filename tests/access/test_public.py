@@ -137,6 +137,10 @@ def test_blocks_keep_the_public_out(server, ann, site):
     assert fetch(server, f"{site}/open/a")[0] == 200
     with refused("AccessDenied", 403):
         put(ann, site, allow)
+    with refused("InvalidRequest", 400):
+        block()
+    blocks = ann.get_public_access_block(Bucket=site)["PublicAccessBlockConfiguration"]
+    assert blocks["BlockPublicPolicy"], "nothing was said, and nothing was changed"
     narrow = {"IpAddress": {"aws:SourceIp": "127.0.0.1/32"}}
     put(ann, site, allow | {"Condition": narrow})
     assert not ann.get_bucket_policy_status(Bucket=site)["PolicyStatus"]["IsPublic"]

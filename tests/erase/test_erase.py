@@ -121,7 +121,7 @@ def test_an_erased_level_is_gone_with_its_names_and_others_stay(server, s3, tmp_
     forged = coffer("receipt", "verify", file, "--key", key)
     assert forged.returncode == 1 and b"NOT GENUINE" in forged.stderr
     listed = ask(server, "receipt", "list")
-    assert listed[0]["id"] == receipt["id"]
+    assert listed[0]["id"] == receipt["id"] and "bucket_id" not in listed[0]
     assert ask(server, "receipt", "show", receipt["id"])["erased"]["objects"] == 2
 
 
@@ -256,6 +256,9 @@ def test_receipts_are_listed_page_by_page(server, s3):
         erase_seconds(server, "bucket", f"paged-{number}")
     listed = ask(server, "receipt", "list")
     assert len({row["id"] for row in listed}) == len(listed) >= 3
+    for row in listed[:3]:
+        of_bucket = ask(server, "receipt", "show", row["id"])["erased"]["buckets"][0]
+        assert row["bucket_id"] == of_bucket["id"]
     for place, row in enumerate(listed):
         status, page = over_socket(server, "GET", f"/v1/receipts?until={row['signed_at']}")
         assert status == 200 and page == listed[place:]

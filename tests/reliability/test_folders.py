@@ -1,10 +1,13 @@
 """Data folders: one server each, and no guesses about what is not understood."""
 
+import contextlib
 import hashlib
 import shutil
 import time
+from pathlib import Path
 
 import pytest
+from botocore.exceptions import BotoCoreError, ClientError
 
 from harness.administration import make_subject, run
 from harness.clients import s3_client
@@ -177,3 +180,46 @@ def test_a_server_ends_when_another_folder_takes_the_name_of_its_own(own_server)
     with Server(old.folder / "again", data=kept) as again:
         read = s3_client(again).get_object(Bucket="mine", Key="a")["Body"].read()
         assert read == b"kept"
+
+
+def no_sockets(folder, names):
+    return [name for name in names if (Path(folder) / name).is_socket()]
+
+
+def stamps(folder):
+    """What any step in a folder would change."""
+    paths = [folder, *folder.rglob("*")]
+    return {path: (path.stat().st_ino, path.stat().st_ctime_ns) for path in paths}
+
+
+@pytest.mark.parametrize("act", ["bucket", "object", "read"])
+def test_nothing_is_touched_in_a_folder_that_took_the_name(own_server, act):
+    """Not even before the server has noticed that by itself."""
+    old = own_server("old").start()
+    s3 = s3_client(old)
+    s3.create_bucket(Bucket="mine")
+    s3.put_object(Bucket="mine", Key="a", Body=bytes(100_000))
+    restored = old.folder / "restored"
+    shutil.copytree(old.data, restored, ignore=no_sockets)
+    acts = {
+        "bucket": lambda: s3.create_bucket(Bucket="other"),
+        "object": lambda: s3.put_object(Bucket="mine", Key="b", Body=bytes(100_000)),
+        "read": lambda: s3.get_object(Bucket="mine", Key="a")["Body"].read(),
+    }
+    kept = old.folder / "kept"
+    old.data.rename(kept)
+    restored.rename(old.data)
+    before = stamps(old.data)
+    # The server ends meanwhile, or refuses.
+    with contextlib.suppress(BotoCoreError, ClientError):
+        acts[act]()
+    assert old.process.wait(5) == 1
+    assert "another one has its name" in old.log()
+    assert "ROLLBACK" not in old.log()
+    old.process = None
+    assert stamps(old.data) == before
+    assert not list(old.data.rglob("catalog.in-doubt"))
+    (old.folder / "again").mkdir()
+    with Server(old.folder / "again", data=kept) as again:
+        read = s3_client(again).get_object(Bucket="mine", Key="a")["Body"].read()
+        assert read == bytes(100_000)

@@ -257,6 +257,47 @@ def test_entries_of_a_deletion_have_conditions_of_their_own(s3, bucket):
     assert [row["Key"] for row in left] == ["b", "c", "d"]
 
 
+@pytest.mark.parametrize(
+    ("etag", "code"),
+    [("W/{etag}", "InvalidArgument"), ('"*"', "PreconditionFailed"), ("", "InvalidArgument")],
+)
+def test_tags_of_entries_are_read_as_headers_are(server, s3, bucket, etag, code):
+    etag = etag.format(etag=s3.put_object(Bucket=bucket, Key="a", Body=b"kept")["ETag"])
+    deleted = raw.send(server, "DELETE", f"/{bucket}/a", headers={"if-match": etag})
+    assert deleted[0] in (400, 412) and code.encode() in deleted[2]
+    entry = f"<Object><Key>a</Key><ETag>{etag}</ETag></Object>"
+    document = f"<Delete><Object><Key>b</Key></Object>{entry}</Delete>".encode()
+    headers = {"content-md5": base64.b64encode(hashlib.md5(document).digest()).decode()}
+    asked = {"query": "delete=", "headers": headers, "body": document}
+    status, _, told = raw.send(server, "POST", f"/{bucket}", **asked)
+    assert status == 200 and f"<Code>{code}</Code>".encode() in told
+    assert b"<Deleted><Key>b</Key></Deleted>" in told
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"kept"
+    there = {"Objects": [{"Key": "a", "ETag": "*"}]}
+    assert s3.delete_objects(Bucket=bucket, Delete=there)["Deleted"][0]["Key"] == "a"
+
+
+def test_other_writes_pass_over_conditions(server, s3, bucket):
+    """As docs/S3.md says."""
+
+    def send(method, path, query="", body=b"", **more):
+        headers = {"if-match": OTHER, "if-none-match": OTHER} | more
+        asked = {"query": query, "headers": headers, "body": body}
+        return raw.send(server, method, path, **asked)[0]
+
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="a")["UploadId"]
+    assert send("PUT", f"/{bucket}/a", f"partNumber=1&uploadId={upload}", b"1") == 200
+    assert send("POST", f"/{bucket}/b", "uploads=") == 200
+    assert send("DELETE", f"/{bucket}/a", f"uploadId={upload}") == 204
+    tags = b"<Tagging><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tagging>"
+    md5 = base64.b64encode(hashlib.md5(tags).digest()).decode()
+    assert send("PUT", f"/{bucket}/a", "tagging=", tags, **{"content-md5": md5}) == 200
+    assert send("DELETE", f"/{bucket}/a", "tagging=") == 204
+    s3.create_bucket(Bucket=f"{bucket}-empty")
+    assert send("DELETE", f"/{bucket}-empty") == 204
+
+
 @pytest.mark.parametrize("size", ["5.9", "5abc", "5e3", "5 000", "5,5", "0x5", ""])
 def test_a_size_that_is_no_number_deletes_nothing(server, s3, bucket, size):
     s3.put_object(Bucket=bucket, Key="a", Body=b"12345")

@@ -241,6 +241,26 @@ def test_a_form_brings_a_key(server, s3, allowing):
     assert read["Body"].read() == b"of a form"
 
 
+def test_a_refused_form_does_not_tell_the_key(server, s3, allowing):
+    start = "x-amz-server-side-encryption-customer-"
+    fields = {
+        f"{start}algorithm": "AES256",
+        f"{start}key": base64.b64encode(MINE).decode(),
+        f"{start}key-MD5": md5_of(MINE),
+    }
+    conditions = [{name: value} for name, value in fields.items()]
+    form = s3.generate_presigned_post(allowing, "a", Fields=dict(fields), Conditions=conditions)
+    answer = requests.post(
+        form["url"],
+        data=form["fields"] | {f"{start}key": base64.b64encode(bytes(32)).decode()},
+        files={"file": ("a", b"of a form")},
+        verify=str(server.ca),
+        timeout=60,
+    )
+    assert answer.status_code == 403 and "Policy Condition failed" in answer.text
+    assert f"${start}key" in answer.text and fields[f"{start}key"] not in answer.text
+
+
 def test_a_presigned_address_takes_the_headers(server, s3, allowing):
     s3.put_object(Bucket=allowing, Key="a", Body=b"a", **brought(MINE))
     url = s3.generate_presigned_url("get_object", {"Bucket": allowing, "Key": "a", **brought(MINE)})

@@ -149,6 +149,9 @@ def test_defaults_that_can_not_be(s3, bucket):
         configure(s3, bucket, "aws:kms:dsse")
     with refused("MalformedXML", 400):
         configure(s3, bucket, "rot13")
+    with refused("MalformedXML", 400):
+        rule = {"Rules": [{}]}
+        s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration=rule)
     assert configured(s3, bucket) == (BY_LEVEL, False)
 
 

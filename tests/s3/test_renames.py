@@ -300,6 +300,23 @@ def test_the_audit_log_tells_both_names(own_server):
     assert [row["details"]["object"] for row in failed] == ["a", "c"]
 
 
+def test_what_asks_for_a_lock_is_refused_as_a_put_is(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    until = {"x-amz-object-lock-retain-until-date": "2099-01-01T00:00:00Z"}
+    for lock, code in (
+        ({"x-amz-object-lock-legal-hold": "ON"}, b"InvalidRequest"),
+        ({"x-amz-object-lock-mode": "GOVERNANCE"} | until, b"InvalidRequest"),
+        (until, b"InvalidArgument"),
+        ({"x-amz-object-lock-legal-hold": "maybe"}, b"InvalidArgument"),
+    ):
+        put = raw.send(server, "PUT", f"/{bucket}/b", headers=lock)
+        headers = lock | {"x-amz-rename-source": "a"}
+        renamed = raw.send(server, "PUT", f"/{bucket}/b", query="renameObject=", headers=headers)
+        for status, _, told in (put, renamed):
+            assert status == 400 and b"<Code>" + code in told, (lock, told)
+    assert names(s3, bucket) == ["a"]
+
+
 def test_it_is_durable_when_it_is_answered(own_server):
     server = own_server().start()
     s3 = s3_client(server)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use coffer_client::local_socket;
+use coffer_durable::check_own_folder;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{UnixListener, UnixStream};
@@ -86,7 +87,8 @@ impl LocalSocket {
 
 impl Drop for LocalSocket {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        // Not that of a server on another folder, which has the name now.
+        let _ = check_own_folder(&self.path).and_then(|()| fs::remove_file(&self.path));
     }
 }
 

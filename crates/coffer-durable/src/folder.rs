@@ -11,6 +11,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::disk::{Access, Disk, DiskFile};
+use crate::own_folder::check_own_folder;
 
 /// A folder of the file system. Files are found by name each time, so one that was moved away is
 /// noticed.
@@ -50,6 +51,9 @@ impl Disk for Folder {
 
     fn open(&self, name: &str, access: Access) -> io::Result<Box<dyn DiskFile>> {
         let writes = access == Access::Write;
+        if writes {
+            check_own_folder(&self.path)?;
+        }
         let mut options = OpenOptions::new();
         let file = options
             .read(true)
@@ -59,16 +63,19 @@ impl Disk for Folder {
     }
 
     fn create_new(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        check_own_folder(&self.path)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
         Ok(Box::new(options.open(self.path.join(name))?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        check_own_folder(&self.path)?;
         fs::rename(self.path.join(from), self.path.join(to))
     }
 
     fn rename_to_new(&self, from: &str, to: &str) -> io::Result<()> {
+        check_own_folder(&self.path)?;
         let (from, to) = (self.path.join(from), self.path.join(to));
         match renameat_with(CWD, &from, CWD, &to, RenameFlags::NOREPLACE) {
             // Some file systems (NFS among them) don't know the flag; a hard link refuses to
@@ -82,6 +89,7 @@ impl Disk for Folder {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
+        check_own_folder(&self.path)?;
         fs::remove_file(self.path.join(name))
     }
 

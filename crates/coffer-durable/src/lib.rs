@@ -32,6 +32,9 @@ mod clock;
 mod error;
 
 mod disk;
+
+mod own_folder;
+
 mod folder;
 
 mod new_file;
@@ -45,4 +48,5 @@ pub use disk::{Access, Disk, DiskFile};
 pub use error::DurableError;
 pub use folder::{Folder, sync_folder, try_write};
 pub use new_file::{NewFile, clear_away, remove_durably, write_atomically, write_file_atomically};
+pub use own_folder::{OwnFolder, check_own_folder};
 pub use two_slots::{Slot, TwoSlots};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use coffer_durable::{sync_folder, write_file_atomically};
+use coffer_durable::{OwnFolder, check_own_folder, sync_folder, write_file_atomically};
 use coffer_seal::BucketId;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -45,8 +45,9 @@ pub(crate) struct Folder {
     /// The file `lock`, locked for as long as it is open; `None` on a medium that takes no writes
     /// and has none.
     lock: Option<File>,
-    /// The folder, locked likewise.
-    locked: File,
+    /// The folder, locked likewise. Before something is opened, written or made by path, it is
+    /// looked whether this has its name still.
+    own: OwnFolder,
 }
 
 impl Folder {
@@ -107,7 +108,7 @@ impl Folder {
             Ok(()) | Err(Errno::BADF | Errno::OPNOTSUPP | Errno::INVAL) => Ok(Self {
                 path: path.to_owned(),
                 lock,
-                locked: folder,
+                own: OwnFolder::hold(path, folder).map_err(failed("find", path))?,
             }),
             Err(Errno::WOULDBLOCK) => Err(in_use()),
             Err(errno) => Err(failed("lock", path)(errno.into())),
@@ -125,9 +126,21 @@ impl Folder {
 
     /// Whether another folder has its name now: what is opened by path lies there.
     pub(crate) fn is_another(&self) -> bool {
-        let id = |folder: &std::fs::Metadata| (folder.dev(), folder.ino());
-        let (own, there) = (self.locked.metadata(), std::fs::metadata(&self.path));
-        matches!((own, there), (Ok(own), Ok(there)) if id(&own) != id(&there))
+        self.own.is_another()
+    }
+
+    /// Has `end` called by whatever finds that another folder has its name, before it does anything
+    /// there.
+    pub(crate) fn when_another(&self, end: impl Fn() + Send + Sync + 'static) {
+        self.own.when_lost(end);
+    }
+
+    /// Makes sure that what is about to be made or removed at `path` lies in it.
+    ///
+    /// # Errors
+    /// [`VaultError::Folder`] where another folder has its name.
+    pub(crate) fn assure_own(path: &Path) -> Result<()> {
+        check_own_folder(path).map_err(failed("use", path))
     }
 
     /// Whether it was copied while a server ran on it, as far as that shows: `lock` says in which

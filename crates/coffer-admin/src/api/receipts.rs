@@ -35,6 +35,10 @@ pub struct ReceiptEntry {
     pub what: String,
     /// The level's name.
     pub level: String,
+    /// The bucket's id, where `what` is `bucket`: 32 hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub bucket_id: Option<String>,
     /// How many objects it covers.
     pub objects: u64,
     /// How many bytes those had.
@@ -55,6 +59,7 @@ impl From<ReceiptSummary> for ReceiptEntry {
             signed_at: rfc3339(summary.signed_ms),
             what: summary.what,
             level: summary.level,
+            bucket_id: summary.bucket_id,
             objects: summary.objects,
             bytes: summary.bytes,
         }

@@ -11,6 +11,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::forms::fields::Fields;
 use crate::forms::policy_json::plain_json;
+use crate::parameters::customer_key::holds_a_key;
 
 /// Fields that need no condition.
 const FREE: [&str; 5] = [
@@ -92,7 +93,13 @@ impl Policy {
             let holds = value(&name).is_some_and(|value| operator.holds(&name, value, &wanted));
             if !holds {
                 let field = format!("${name}");
-                let told = [operator.name(), field.as_str(), wanted.as_str()].map(Value::from);
+                // A refusal is shown, kept and sent on, and a key is a secret.
+                let wanted = if holds_a_key(&name) {
+                    ""
+                } else {
+                    wanted.as_str()
+                };
+                let told = [operator.name(), field.as_str(), wanted].map(Value::from);
                 let told = told.map(|text| text.to_string()).join(", ");
                 return Err(denied(&format!("Policy Condition failed: [{told}]")));
             }
@@ -298,6 +305,24 @@ mod tests {
             checked("{\"key\": \"in/a\"}", &[&[key], &free[..]].concat()),
             Ok(None)
         );
+    }
+
+    #[test]
+    fn a_refusal_does_not_repeat_a_key_of_the_client() {
+        let start = "x-amz-server-side-encryption-customer-key";
+        for (condition, told) in [
+            (format!("{{\"{start}\": \"c2VjcmV0\"}}"), "\"eq\""),
+            (
+                format!("[\"starts-with\", \"${start}\", \"c2VjcmV0\"]"),
+                "\"starts-with\"",
+            ),
+        ] {
+            let refused = checked(&condition, &[(start, "b3RoZXI=")]).unwrap_err();
+            let told = format!("Condition failed: [{told}, \"${start}\", \"\"]");
+            assert!(refused.ends_with(&told), "{refused}");
+        }
+        let md5 = checked(&format!("{{\"{start}-md5\": \"abc\"}}"), &[]).unwrap_err();
+        assert!(md5.contains("abc"), "{md5}");
     }
 
     #[test]

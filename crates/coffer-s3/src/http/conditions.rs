@@ -178,23 +178,41 @@ pub(crate) fn of_write(headers: &HeaderMap) -> S3Result<Precondition> {
     ) {
         ([], []) => Ok(Precondition::None),
         ([], [EtagItem::Any]) => Ok(Precondition::Absent),
-        ([EtagItem::Any], []) => Ok(Precondition::Present),
-        ([EtagItem::Strong(etag)], []) => Ok(Precondition::Etag(etag.clone())),
-        ([EtagItem::Weak(_)], []) => Err(s3_error!(
-            InvalidArgument,
-            "If-Match needs a strong entity tag"
-        )),
         ([], _) => Err(s3_error!(
             NotImplemented,
             "{NOT_IMPLEMENTED}: on writes, If-None-Match is for * only"
         )),
-        (_, []) => Err(s3_error!(
-            NotImplemented,
-            "{NOT_IMPLEMENTED}: on writes, If-Match is for one entity tag"
-        )),
+        (etags, []) => matching(etags),
         (_, _) => Err(s3_error!(
             NotImplemented,
             "{NOT_IMPLEMENTED}: If-Match and If-None-Match together on writes"
+        )),
+    }
+}
+
+/// What an entry of a deletion requires by its `ETag`, which is read as `If-Match` is.
+///
+/// # Errors
+/// As [`of_write`].
+pub(crate) fn of_entry(text: &str) -> S3Result<Precondition> {
+    let etags = etag_list(text);
+    if etags.is_empty() {
+        return Err(unreadable(&IF_MATCH));
+    }
+    matching(&etags)
+}
+
+fn matching(etags: &[EtagItem]) -> S3Result<Precondition> {
+    match etags {
+        [EtagItem::Any] => Ok(Precondition::Present),
+        [EtagItem::Strong(etag)] => Ok(Precondition::Etag(etag.clone())),
+        [EtagItem::Weak(_)] => Err(s3_error!(
+            InvalidArgument,
+            "If-Match needs a strong entity tag"
+        )),
+        _ => Err(s3_error!(
+            NotImplemented,
+            "{NOT_IMPLEMENTED}: on writes, If-Match is for one entity tag"
         )),
     }
 }

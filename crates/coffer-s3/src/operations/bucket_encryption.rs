@@ -70,6 +70,9 @@ pub(crate) async fn put_bucket_encryption(
             "An encryption configuration has one rule"
         ));
     };
+    if is_empty(rule, &document) {
+        return Err(s3_error!(MalformedXML, "A rule sets something"));
+    }
     let wanted = BucketEncryption {
         aes256: is_aes256(rule, &info.level)?,
         bucket_key: rule.bucket_key_enabled.unwrap_or(false),
@@ -116,6 +119,14 @@ fn allows_customer_keys(document: &[u8]) -> S3Result<bool> {
         "<EncryptionType>SSE-C</EncryptionType>" | "" => Ok(false),
         _ => Err(malformed()),
     }
+}
+
+/// Whether a rule says nothing. It would put back what is set.
+fn is_empty(rule: &ServerSideEncryptionRule, document: &[u8]) -> bool {
+    let text = std::str::from_utf8(document).unwrap_or("");
+    rule.apply_server_side_encryption_by_default.is_none()
+        && rule.bucket_key_enabled.is_none()
+        && !text.contains(&format!("<{BLOCKED}>"))
 }
 
 fn is_aes256(rule: &ServerSideEncryptionRule, level: &str) -> S3Result<bool> {

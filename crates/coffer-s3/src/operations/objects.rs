@@ -216,13 +216,13 @@ pub(crate) async fn delete_objects(
     // Before anything is deleted: what was done is told.
     let answer = caller.context.answer();
     answer
-        .set(entries.iter().copied().map(row_bytes).sum())
+        .set(entries.iter().map(|(one, _)| row_bytes(one)).sum())
         .map_err(|_| no_room())?;
 
     let mut output = (Vec::new(), Vec::new());
     let mut doomed = Vec::with_capacity(entries.len());
-    for identifier in entries {
-        match to_delete(identifier, bypasses) {
+    for (identifier, etag) in &entries {
+        match to_delete(identifier, etag.as_deref(), bypasses) {
             Ok(one) => doomed.push(one),
             Err(error) => {
                 let version = version_echoed(identifier).map(str::to_owned);
@@ -267,12 +267,13 @@ pub(crate) async fn delete_objects(
     }))
 }
 
-/// What is to be deleted, as it was read from a document: an entry that says the same as one before
-/// it is none of its own (as on AWS), and makes no second delete marker.
+/// What is to be deleted, as it was read from a document, each with its `ETag` as it was written: an
+/// entry that says the same as one before it is none of its own (as on AWS), and makes no second
+/// delete marker.
 fn entries<'a>(
     entries: &'a [ObjectIdentifier],
     document: &[u8],
-) -> S3Result<Vec<&'a ObjectIdentifier>> {
+) -> S3Result<Vec<(&'a ObjectIdentifier, Option<String>)>> {
     if entries.is_empty() || entries.len() > DELETE_MANY_MAX {
         return Err(s3_error!(
             MalformedXML,
@@ -282,13 +283,22 @@ fn entries<'a>(
     if entries.iter().any(|one| one.size.is_some()) {
         check_sizes(document)?;
     }
+    let mut etags = written_etags(entries, document)?;
     let mut seen = HashSet::with_capacity(entries.len());
-    let is_first = |one: &&'a ObjectIdentifier| {
-        let one = *one;
-        let conditions = (&one.e_tag, &one.last_modified_time, one.size);
-        seen.insert((one.key.as_str(), version_sent(one), conditions))
-    };
-    Ok(entries.iter().filter(is_first).collect())
+    let is_first: Vec<_> = entries
+        .iter()
+        .zip(&etags)
+        .map(|(one, etag)| {
+            let conditions = (etag.as_deref(), &one.last_modified_time, one.size);
+            seen.insert((one.key.as_str(), version_sent(one), conditions))
+        })
+        .collect();
+    drop(seen);
+    let all = entries.iter().zip(etags.drain(..)).zip(is_first);
+    Ok(all
+        .filter(|(_, is_first)| *is_first)
+        .map(|(entry, _)| entry)
+        .collect())
 }
 
 /// At most so much is told of what an entry names.
@@ -315,14 +325,33 @@ fn id_of(which: Which) -> Option<String> {
     }
 }
 
-fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteObject> {
+/// The `ETag` of each entry as it was written: s3s does not tell `*` from a tag that is a star.
+fn written_etags(entries: &[ObjectIdentifier], document: &[u8]) -> S3Result<Vec<Option<String>>> {
+    if entries.iter().all(|one| one.e_tag.is_none()) {
+        return Ok(vec![None; entries.len()]);
+    }
+    let malformed = || s3_error!(MalformedXML, "An ETag is an entity tag");
+    let text = xml::canonical(document, DELETE_BODY_MAX_BYTES).map_err(|_| malformed())?;
+    let written = |entry: &str| {
+        let (_, rest) = entry.split_once("<ETag>")?;
+        Some(rest.split('<').next().unwrap_or_default().to_owned())
+    };
+    let etags: Vec<_> = text.split("<Object>").skip(1).map(written).collect();
+    if etags.len() == entries.len() {
+        Ok(etags)
+    } else {
+        Err(malformed())
+    }
+}
+
+fn to_delete(
+    identifier: &ObjectIdentifier,
+    etag: Option<&str>,
+    bypasses: bool,
+) -> S3Result<DeleteObject> {
     let which = names::which(version_sent(identifier));
     let which = which.map_err(|_| no_version(Absent::Version))?;
-    let precondition = match &identifier.e_tag {
-        None => Precondition::None,
-        Some(ETag::Strong(etag)) if etag == "*" => Precondition::Present,
-        Some(ETag::Strong(etag) | ETag::Weak(etag)) => Precondition::Etag(etag.clone()),
-    };
+    let precondition = etag.map_or(Ok(Precondition::None), conditions::of_entry)?;
     Ok(DeleteObject {
         name: names::object(identifier.key.as_str())?,
         which,

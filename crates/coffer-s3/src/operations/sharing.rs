@@ -2,7 +2,7 @@
 
 use coffer_vault::{Vault, policy};
 use s3s::dto::*;
-use s3s::{S3Error, S3Request, S3Response, S3Result};
+use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::finish_response::StatusInstead;
 use crate::errors::absent;
@@ -112,6 +112,18 @@ pub(crate) async fn put_public_access_block(
     let input = request.input;
     let bucket = names::bucket(&input.bucket)?;
     let asked = input.public_access_block_configuration;
+    let named = [
+        asked.block_public_acls,
+        asked.ignore_public_acls,
+        asked.block_public_policy,
+        asked.restrict_public_buckets,
+    ];
+    if named.iter().all(Option::is_none) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "Must specify at least one configuration."
+        ));
+    }
     let block = policy::PublicAccessBlock {
         block_public_acls: asked.block_public_acls.unwrap_or(false),
         ignore_public_acls: asked.ignore_public_acls.unwrap_or(false),

@@ -10,7 +10,7 @@ use s3s::{Body, HttpResponse, S3Result, s3_error};
 use super::turns::Serving;
 use crate::http::percent::form_pairs;
 use crate::operations::objects::rename::rename_object;
-use crate::parameters::{acl, encryption, expected_owner, not_implemented};
+use crate::parameters::{acl, encryption, expected_owner, lock, not_implemented};
 use crate::request::asked::describe::{Described, describe};
 use crate::request::caller::{Caller, Original, fault_error};
 use crate::request::context::RequestContext;
@@ -59,6 +59,7 @@ impl Serving {
         not_implemented::check_headers(OPERATION, headers)?;
         encryption::check_headers(OPERATION, headers)?;
         acl::refuse_grants_to_others(headers)?;
+        refuse_locks(headers)?;
         expected_owner::check(headers, self.at.vault.account_id().as_str())?;
         let caller = Caller {
             subject: asking(&self.at.vault, subject, headers, (head, &named), context),
@@ -67,6 +68,19 @@ impl Serving {
         rename_object(&self.at.vault, &caller, headers, named).await?;
         Ok(HttpResponse::new(Body::empty()))
     }
+}
+
+/// Refuses locks, as a PUT does where a bucket has none: where something can be locked, nothing is
+/// renamed.
+fn refuse_locks(headers: &HeaderMap) -> S3Result {
+    let asked = lock::asked(headers)?;
+    if asked.retention.is_none() && asked.hold != Some(true) {
+        return Ok(());
+    }
+    Err(s3_error!(
+        InvalidRequest,
+        "Bucket is missing Object Lock Configuration"
+    ))
 }
 
 /// The subject as it asks for a rename: a policy may come before that is committed.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use coffer_durable::check_own_folder;
 use coffer_seal::BucketId;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -271,7 +272,8 @@ impl BlobCache {
         };
         // One who asks for it now either still opens it, or fetches it anew; should its new file
         // go in place of the old one, the next who asks finds that.
-        let _ = fs::remove_file(path_of(&self.blobs_of(bucket), id));
+        let path = path_of(&self.blobs_of(bucket), id);
+        let _ = check_own_folder(&path).and_then(|()| fs::remove_file(path));
         self.0.evictions.fetch_add(1, Ordering::Relaxed);
         true
     }
@@ -324,7 +326,8 @@ impl Use {
         // First: what still comes is not kept then. Another may have had it fetched anew by now.
         let is_known = self.cache.0.index.lock().forget_used(self.key, self.which);
         if is_known {
-            let _ = fs::remove_file(path_of(&self.cache.blobs_of(bucket), id));
+            let path = path_of(&self.cache.blobs_of(bucket), id);
+            let _ = check_own_folder(&path).and_then(|()| fs::remove_file(path));
         }
         true
     }

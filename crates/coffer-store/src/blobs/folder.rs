@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use coffer_durable::sync_folder;
+use coffer_durable::{check_own_folder, sync_folder};
 use coffer_seal::{BlobId, BucketId};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -151,7 +151,8 @@ impl Inner {
 
     pub(crate) fn unlink(&self, ids: &[BlobId]) {
         for id in ids {
-            match fs::remove_file(path_of(&self.dir, *id)) {
+            let path = path_of(&self.dir, *id);
+            match check_own_folder(&path).and_then(|()| fs::remove_file(path)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     let bucket = self.bucket;
                     tracing::warn!(%bucket, blob = %id, %error, "could not remove a blob");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use coffer_durable::check_own_folder;
 use coffer_seal::BlobId;
 use coffer_seal::limits::SEALED_CHUNK_BYTES;
 use tokio::sync::oneshot;
@@ -278,6 +279,7 @@ impl Drop for Counted {
 /// Makes a blob's file, and the folders it stands in where they are missing. That of the bucket is
 /// made in a cache alone: elsewhere it is missing only where the bucket was deleted meanwhile.
 fn create_file(path: &Path, is_cache: bool) -> io::Result<File> {
+    check_own_folder(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     match (options.open(path), path.parent()) {

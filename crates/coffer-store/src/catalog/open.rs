@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use coffer_durable::check_own_folder;
 use coffer_seal::{BucketId, SecretKey};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -68,7 +69,8 @@ impl Catalog {
     pub async fn create(dir: &Path, key: &SecretKey, bucket_name: &str) -> Result<Self> {
         let (dir, key, bucket_name) = (dir.to_owned(), key.clone(), bucket_name.to_owned());
         blocking(move || {
-            fs::create_dir_all(&dir).map_err(|error| StoreError::io("make a folder", error))?;
+            let made = check_own_folder(&dir).and_then(|()| fs::create_dir_all(&dir));
+            made.map_err(|error| StoreError::io("make a folder", error))?;
             let (held, path) = (Held::take(&dir)?, dir.join(CATALOG_FILE));
             let connection = CATALOG.create(&path, &key, &of_new(&bucket_name))?;
             Self::with(&dir, path, key, connection, Some(held))

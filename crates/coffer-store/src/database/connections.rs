@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use coffer_durable::check_own_folder;
 use coffer_seal::SecretKey;
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -170,8 +171,14 @@ impl Connections {
         if self.is_closed() {
             return Err(StoreError::Closed);
         }
+        self.assure_own_folder()?;
         self.replaced("another file is in its place");
         Err(StoreError::Replaced)
+    }
+
+    /// Whatever has the file's name in another data folder is not judged, nor told of there.
+    fn assure_own_folder(&self) -> Result<()> {
+        check_own_folder(&self.path).map_err(|error| StoreError::io("find a catalog", error))
     }
 
     /// The files as their writer left them.
@@ -190,6 +197,7 @@ impl Connections {
     /// [`StoreError::Replaced`] from the time on that they were not.
     pub(crate) fn assure_untouched(&self) -> Result<()> {
         if let Err(how) = self.own_files.check() {
+            self.assure_own_folder()?;
             // What is there now may count as many commits, and is not what those left: it counts as
             // lacking one.
             self.last_commit.fetch_add(1, Ordering::AcqRel);

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use coffer_durable::sync_folder;
+use coffer_durable::{check_own_folder, sync_folder};
 
 use crate::error::{Result, StoreError};
 
@@ -32,7 +32,8 @@ impl Newest {
     pub(crate) fn open(dir: &Path) -> Self {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let opened = options.mode(0o600).open(dir.join(NEWEST_FILE));
+        let checked = check_own_folder(dir);
+        let opened = checked.and_then(|()| options.mode(0o600).open(dir.join(NEWEST_FILE)));
         if let Err(error) = &opened {
             tracing::warn!(%error, "the newest commit of a catalog can't be noted");
         }
@@ -79,6 +80,7 @@ pub(crate) fn is_in_doubt(dir: &Path) -> bool {
 /// [`StoreError::Io`], [`StoreError::Full`].
 pub fn keep_in_doubt(dir: &Path, why: &str) -> Result<()> {
     let failed = |error| StoreError::io("note that a bucket is in doubt", error);
+    check_own_folder(dir).map_err(failed)?;
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
     let mut file = options.open(dir.join(DOUBT_FILE)).map_err(failed)?;

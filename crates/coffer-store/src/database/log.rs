@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use coffer_durable::sync_folder;
+use coffer_durable::{check_own_folder, sync_folder};
 
 use crate::error::{NO_BUCKET, Result, StoreError};
 use crate::limits::LOG_PIECE_BYTES;
@@ -72,6 +72,7 @@ pub(crate) struct DurableCopy {
 impl DurableCopy {
     /// Copies the log of the database at `path`, which no one writes to meanwhile; others may read.
     pub(crate) fn make(path: &Path) -> Result<Self> {
+        check_own_folder(path).map_err(failed)?;
         let log = log_of(path);
         let mut copy = log.clone().into_os_string();
         copy.push(".new");
@@ -102,6 +103,7 @@ impl DurableCopy {
         let Some(copy) = self.copy else {
             return Ok(());
         };
+        check_own_folder(&self.log).map_err(failed)?;
         if let Err(error) = fs::rename(&copy, &self.log) {
             let _ = fs::remove_file(&copy);
             return Err(failed(error));

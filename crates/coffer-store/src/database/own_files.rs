@@ -12,7 +12,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
@@ -55,6 +55,11 @@ impl OwnFiles {
             path,
             noted: Mutex::new(None),
         }
+    }
+
+    /// The database's file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Notes the files as they are: their writer has written them. `page` counts its commits, and
@@ -151,10 +156,7 @@ impl OwnFiles {
 }
 
 /// `None` where there is no such file, or it ends before.
-fn read(
-    path: &std::path::Path,
-    read: impl FnOnce(&File) -> io::Result<()>,
-) -> io::Result<Option<()>> {
+fn read(path: &Path, read: impl FnOnce(&File) -> io::Result<()>) -> io::Result<Option<()>> {
     match File::open(path).and_then(|file| read(&file)) {
         Ok(()) => Ok(Some(())),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof) => {

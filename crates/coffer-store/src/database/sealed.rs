@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::Duration;
 
-use coffer_durable::sync_folder;
+use coffer_durable::{check_own_folder, sync_folder};
 use coffer_seal::SecretKey;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi};
@@ -44,6 +44,7 @@ impl Database {
         if path.exists() {
             return Err(StoreError::Exists);
         }
+        assure_own_folder(&path)?;
         let unfinished = path.with_extension("unfinished");
         remove_if_there(&unfinished)?;
         self.fill(&unfinished, key, schema)?;
@@ -62,6 +63,7 @@ impl Database {
     /// damaged place, [`StoreError::NoRoomForLog`].
     pub fn open(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
         let absolute = absolute(path)?;
+        assure_own_folder(&absolute)?;
         log::take_over(&absolute)?;
         // The index of the log, which earlier versions kept in a file. It is of no use.
         let _ = fs::remove_file(with_suffix(&absolute, "-shm"));
@@ -130,6 +132,7 @@ impl Database {
 
     fn open_as(&self, path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {
         let path = absolute(path)?;
+        assure_own_folder(&path)?;
         fs::metadata(&path).map_err(|error| StoreError::io("open a database", error))?;
         // With the first page everything opens, or nothing.
         let with = |salt| {
@@ -196,6 +199,12 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Before anything there is opened: another process may have the database of that name open, and
+/// its log must neither be copied nor locked.
+fn assure_own_folder(path: &Path) -> Result<()> {
+    check_own_folder(path).map_err(|error| StoreError::io("find a database", error))
 }
 
 fn foreign_if_damaged(error: StoreError) -> StoreError {

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coffer_durable::check_own_folder;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
@@ -299,8 +300,12 @@ impl Session {
         self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
     }
 
-    /// Copies all of the log and empties it, before the connection is closed.
+    /// Copies all of the log and empties it, before the connection is closed. Where another data
+    /// folder has the name, the log of what is there would be removed by that.
     pub(crate) fn finish(self) {
+        if check_own_folder(self.own_files.path()).is_err() {
+            return self.abandon();
+        }
         if self.checkpoint(TRUNCATE) {
             self.tapped.closed_whole();
         }

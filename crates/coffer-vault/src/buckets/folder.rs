@@ -6,13 +6,14 @@ use std::os::unix::fs::DirBuilderExt;
 use coffer_durable::sync_folder;
 use coffer_seal::BucketId;
 
-use crate::data_folder::failed;
+use crate::data_folder::{Folder, failed};
 use crate::error::Result;
 use crate::vault::Inner;
 
 pub(crate) fn make_bucket_folder(inner: &Inner, id: BucketId) -> Result<()> {
     let buckets = inner.folder.buckets();
     let dir = inner.folder.bucket(id);
+    Folder::assure_own(&dir)?;
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -45,6 +46,7 @@ pub(crate) fn remove_doomed_folder(inner: &Inner, id: BucketId) -> Result<()> {
 
 fn remove_folder(inner: &Inner, id: BucketId) -> Result<()> {
     let dir = inner.folder.bucket(id);
+    Folder::assure_own(&dir)?;
     match std::fs::remove_dir_all(&dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(failed("remove", &dir)(error));

@@ -81,6 +81,8 @@ pub struct ReceiptSummary {
     pub what: String,
     /// The level's name.
     pub level: String,
+    /// The bucket's id, where that is what was erased.
+    pub bucket_id: Option<String>,
     /// How many objects were covered.
     pub objects: u64,
     /// How many bytes those had.
@@ -262,7 +264,9 @@ impl System {
     pub(crate) fn receipts(&self, before_ms: i64, limit: usize) -> Result<Vec<ReceiptSummary>> {
         let sql = "SELECT id, signed_ms, document ->> '$.erased.what',
                        document ->> '$.erased.level.name', document ->> '$.erased.objects',
-                       document ->> '$.erased.bytes'
+                       document ->> '$.erased.bytes',
+                       CASE document ->> '$.erased.what'
+                           WHEN 'bucket' THEN document ->> '$.erased.buckets[0].id' END
                    FROM receipt WHERE signed_ms < ? ORDER BY signed_ms DESC, id LIMIT ?";
         let count = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<u64> {
             let count: i64 = row.get(column)?;
@@ -276,6 +280,7 @@ impl System {
                 level: row.get(3)?,
                 objects: count(row, 4)?,
                 bytes: count(row, 5)?,
+                bucket_id: row.get(6)?,
             })
         };
         self.held().read(|connection| {

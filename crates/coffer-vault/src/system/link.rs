@@ -9,9 +9,6 @@
 //!
 //! A page whose seal does not verify spoils the connection, not the database: it is opened anew,
 //! and whatever does not need that page works.
-//!
-//! Files that another program has written over are neither read nor changed any more, for the log
-//! would make of older pages a mixture that no commit has made.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -26,6 +23,7 @@ use super::{DATABASE, System};
 use crate::error::{AdministrationError, Result, VaultError};
 
 mod files;
+mod own_folder;
 
 /// Told, once, whether a change has happened.
 pub(super) type OnSettled = Box<dyn FnOnce(&System, bool) + Send>;
@@ -96,6 +94,7 @@ impl Link {
 
     /// The connection, after whatever is in doubt has been settled.
     fn connection(&mut self, system: &System) -> Result<&mut Connection> {
+        self.assure_own_folder()?;
         self.settle(system)?;
         if self.access == Access::Change {
             self.refuse_what_another_wrote()?;

@@ -158,6 +158,12 @@ impl Vault {
         self.inner.folder.is_another()
     }
 
+    /// Has `end` called by whatever is about to open, write or make something by path and finds
+    /// that, before it does.
+    pub fn when_folder_is_another(&self, end: impl Fn() + Send + Sync + 'static) {
+        self.inner.folder.when_another(end);
+    }
+
     /// Where the root key is.
     pub fn root_source(&self) -> Option<SourceSpec> {
         self.inner.keys.source()

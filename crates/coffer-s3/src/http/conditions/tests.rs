@@ -69,6 +69,13 @@ fn writes_take_what_they_can_keep() {
         write(&[(IF_MATCH, "\"a\"")]),
         Some(Precondition::Etag("a".into()))
     );
+    let entry = |text| of_entry(text).ok();
+    assert_eq!(entry("*"), Some(Precondition::Present));
+    assert_eq!(entry("\"*\""), Some(Precondition::Etag("*".into())));
+    assert_eq!(entry("a-1"), Some(Precondition::Etag("a-1".into())));
+    for refused in ["", "W/\"a\"", "\"a\", \"b\"", "*, *"] {
+        assert_eq!(entry(refused), None, "{refused}");
+    }
     assert_eq!(write(&[(IF_NONE_MATCH, "\"a\"")]), None);
     assert_eq!(write(&[(IF_MATCH, "\"a\", \"b\"")]), None);
     assert_eq!(write(&[(IF_MATCH, "\"a\""), (IF_NONE_MATCH, "*")]), None);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use coffer_durable::check_own_folder;
 use futures::StreamExt;
 
 use crate::blobs::cache::coming::{Coming, Failed};
@@ -197,6 +198,7 @@ impl Drop for Unfinished {
 }
 
 fn create(path: &Path) -> std::io::Result<File> {
+    check_own_folder(path)?;
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create(true).truncate(true);
     let options = options.mode(0o600);
@@ -214,6 +216,7 @@ fn create(path: &Path) -> std::io::Result<File> {
 
 /// Gives a file its name. A bucket whose folder is gone is not made anew.
 fn place(from: &Path, to: &Path) -> std::io::Result<()> {
+    check_own_folder(to)?;
     match (fs::rename(from, to), to.parent()) {
         (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
             for folder in [folder.parent(), Some(folder)].into_iter().flatten() {

@@ -1,6 +1,8 @@
 //! Whether the files of the open database are as this process left them.
 //!
-//! SQLite would not look at them again: it has the index of the log, and pages, in memory.
+//! SQLite would not look at them again: it has the index of the log, and pages, in memory. Files
+//! that another program has written over are neither read nor changed any more, for the log would
+//! make of older pages a mixture that no commit has made.
 
 use std::path::Path;
 
