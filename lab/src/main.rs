@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("coffer-lab: {error}");
+            undo::say(&format!("coffer-lab: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -135,10 +135,12 @@ fn list() -> Result<()> {
 }
 
 fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<()> {
-    let folders = folder.map_or_else(
+    let mut folders = folder.map_or_else(
         || vec![PathBuf::from(FOLDER), std::env::temp_dir()],
         |folder| vec![folder.to_owned()],
     );
+    // Before their mounts are gone, which tell of them.
+    folders.extend(leftovers::elsewhere());
     let cache = cache.map_or_else(kernel::default_cache, Path::to_owned);
     // A lab that is still dying, and what it had begun, may leave more while the rest is removed.
     let mut found = Vec::new();

@@ -5,6 +5,8 @@
 //! does nothing, and says nothing. Those that are left are undone newest first.
 
 use std::any::Any;
+use std::io::{Write, stderr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,7 +54,7 @@ impl Registry {
             // Nothing more is made. What was made before it was registered is undone at once.
             let under_way = UnderWay::begin(&self.under_way);
             drop(left);
-            action();
+            act(action);
             drop(under_way);
             wait_for_the_end();
         }
@@ -72,7 +74,7 @@ impl Registry {
         let under_way = UnderWay::begin(&self.under_way);
         // The lock is not held while undoing, which may drop others.
         drop(left);
-        action();
+        act(action);
         drop(under_way);
         true
     }
@@ -86,7 +88,12 @@ impl Registry {
     }
 }
 
-/// Counts one that is being undone, also when that panics.
+/// One that fails loudly all the same must not keep the others from being undone.
+fn act(action: Action) {
+    let _ = catch_unwind(AssertUnwindSafe(action));
+}
+
+/// Counts one that is being undone.
 struct UnderWay<'a>(&'a AtomicUsize);
 
 impl<'a> UnderWay<'a> {
@@ -152,13 +159,21 @@ impl Drop for Foundation {
     }
 }
 
-/// Lets Ctrl-C, and a request to terminate, undo all and end the program.
+/// Says it on standard error, where that takes anything: a terminal may be gone, a disk full, and
+/// who read it ended. `eprintln!` would panic there, before what is left is undone.
+pub fn say(line: &str) {
+    let _ = stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Lets Ctrl-C, a request to terminate, and a terminal that goes away (SIGINT, SIGTERM, SIGHUP) undo
+/// all and end the program.
 pub fn on_interrupt() -> Result<()> {
     let handler = || {
         let left = REGISTRY.left.lock();
         REGISTRY.stopping.store(true, Ordering::Relaxed);
         drop(left);
-        eprintln!("\ncoffer-lab: interrupted; cleaning up");
+        // By a thread of its own: nothing is waited for that a full pipe might hold up.
+        thread::spawn(|| say("\ncoffer-lab: interrupted; cleaning up"));
         REGISTRY.undo_all();
         std::process::exit(INTERRUPTED);
     };
@@ -218,6 +233,20 @@ mod tests {
         };
         assert!(panicking.join().is_err());
         assert_eq!(log.lock().last(), Some(&"after a panic"));
+    }
+
+    #[test]
+    fn one_that_panics_keeps_no_other_from_being_undone() {
+        static OWN: Registry = Registry::new();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let note = log.clone();
+        let older = OWN.register(Box::new(move || note.lock().push("folder")));
+        let fails = || drop(std::fs::read("/no/such/file").unwrap());
+        let newer = OWN.register(Box::new(fails));
+        OWN.undo_all();
+        assert_eq!(*log.lock(), ["folder"]);
+        assert_eq!(OWN.under_way.load(Ordering::Relaxed), 0);
+        drop((older, newer));
     }
 
     #[test]
