@@ -93,6 +93,14 @@ fn commit(commit: &str) -> Markup {
 fn cautions(record: &Record) -> Markup {
     html! {
         (outdated(record))
+        @if is_quick(record) {
+            details.warning {
+                summary { strong { "A quick run (--quick)." } }
+                "Samples are shorter, sizes and rounds fewer than in a full one, so what begins and "
+                "ends once weighs more: another length may tell otherwise. Each card of the advice "
+                "says how much was measured for it."
+            }
+        }
         @if counts_instructions(record) {
             details.warning {
                 summary { strong { "Instructions, not time." } }
@@ -102,6 +110,10 @@ fn cautions(record: &Record) -> Markup {
         }
         (noise(record))
     }
+}
+
+fn is_quick(record: &Record) -> bool {
+    record.command.split(' ').any(|word| word == "--quick")
 }
 
 /// What the lab measures otherwise by now.
@@ -129,7 +141,8 @@ fn day(date: &str) -> &str {
 const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulated processor ran \
      this kernel, whose clock moves on by one with each instruction, whatever that one costs \
      on a real one: one round of AES by AES-NI counts as much as an addition. The figures are the \
-     same in every run, and tell how much work each way makes; where one end waits, time passes \
+     same in every run of one length, which says nothing of runs of another, and tell how much \
+     work each way makes; where one end waits, time passes \
      without instructions. What a count can’t show: caches and memory (a miss counts nothing), \
      units that work side by side, how long an instruction takes. “Simulated time” is what that \
      clock tells, waiting included.";

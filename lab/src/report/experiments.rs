@@ -189,7 +189,7 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                 @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
                 td { (figure(found.median)) }
                 @if experiment.unit.counts_instructions() && found.low == found.high {
-                    td { "exact" }
+                    td { "counted" }
                     td { "–" }
                 } @else {
                     td { (figure(found.low)) "–" (figure(found.high)) }
