@@ -94,6 +94,7 @@ fn run(command: &Command) -> Result<()> {
             dry_run,
         } => clean(folder.as_deref(), cache.as_deref(), *dry_run),
         Command::Report { record, page } => {
+            are_two_files(record, page)?;
             write_report(page, &compare::read(record)?, &published()?)
         }
         Command::Site { folder, machines } => {
@@ -135,12 +136,15 @@ fn list() -> Result<()> {
 }
 
 fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<()> {
-    let mut folders = folder.map_or_else(
-        || vec![PathBuf::from(FOLDER), std::env::temp_dir()],
+    let folders = folder.map_or_else(
+        || {
+            let mut folders = vec![PathBuf::from(FOLDER), std::env::temp_dir()];
+            // Before their mounts are gone, which tell of them.
+            folders.extend(leftovers::elsewhere());
+            folders
+        },
         |folder| vec![folder.to_owned()],
     );
-    // Before their mounts are gone, which tell of them.
-    folders.extend(leftovers::elsewhere());
     let cache = cache.map_or_else(kernel::default_cache, Path::to_owned);
     // A lab that is still dying, and what it had begun, may leave more while the rest is removed.
     let mut found = Vec::new();
@@ -314,8 +318,24 @@ fn show(record: &Record, json: Option<&Path>, page: Option<&Path>) -> Result<()>
     table::print(&table::terminal(record, &published))
 }
 
+/// A page must not replace the record that it is drawn from.
+fn are_two_files(record: &Path, page: &Path) -> Result<()> {
+    let resolved =
+        [record, page].map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    if resolved[0] != resolved[1] {
+        return Ok(());
+    }
+    Err(LabError::Data {
+        file: page.display().to_string(),
+        what: "is the record: name another file for the page".into(),
+    })
+}
+
 /// Looks before minutes are spent, and leaves what is there as it is.
-fn can_be_written(paths: &[Option<&Path>]) -> Result<()> {
+fn can_be_written(paths: &[Option<&Path>; 2]) -> Result<()> {
+    if let [Some(record), Some(page)] = paths {
+        are_two_files(record, page)?;
+    }
     for path in paths.iter().flatten() {
         let was_there = path.symlink_metadata().is_ok();
         let opened = OpenOptions::new().append(true).create(true).open(path);

@@ -31,6 +31,9 @@ use self::table::{is_disturbed, warnings};
 use crate::record::published::{Published, SOURCES};
 use crate::record::{COMMIT, Experiment, Record};
 
+/// From so many rounds on an interval holds what it says.
+const ROUNDS_SOUND: usize = 6;
+
 const STYLE: &str = include_str!("report/style.css");
 const SCRIPT: &str = include_str!("report/page.js");
 
@@ -110,6 +113,33 @@ fn cautions(record: &Record) -> Markup {
         }
         (noise(record))
     }
+}
+
+/// What is to be known of a machine's figures beside those of others; nothing where they are sound.
+fn remarks(record: &Record) -> String {
+    let all = &record.experiments;
+    let count = |wanted: fn(&Experiment) -> bool| all.iter().filter(|one| wanted(one)).count();
+    let hasty = |one: &Experiment| {
+        let mut points = one.series.iter().flat_map(|series| &series.points);
+        let few = points.any(|point| point.samples.len() < ROUNDS_SOUND);
+        few && !one.unit.counts_instructions()
+    };
+    let counted = [
+        (
+            count(Experiment::is_outdated),
+            "are older than what the lab does now",
+        ),
+        (count(is_disturbed), "were disturbed by other programs"),
+        (count(hasty), "have fewer than six rounds"),
+    ];
+    let counted = counted.iter().filter(|(count, _)| *count > 0);
+    let mut remarks: Vec<String> = counted
+        .map(|(count, what)| format!("{count} of {} experiments {what}", all.len()))
+        .collect();
+    remarks.extend(is_quick(record).then(|| "a quick run".to_owned()));
+    let changed = record.commit.ends_with("-dirty");
+    remarks.extend(changed.then(|| "by a lab with changed files".to_owned()));
+    remarks.iter().map(|one| format!("; {one}")).collect()
 }
 
 fn is_quick(record: &Record) -> bool {

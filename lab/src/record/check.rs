@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::record::{Axis, Experiment, Point, Record, Sample, Unit};
+use crate::record::{Axis, Experiment, Point, Record, Sample, Unit, versions};
 
 /// The most samples of a point: as many rounds as the lab can be asked for.
 const SAMPLES_MAX: usize = 1000;
@@ -40,6 +40,17 @@ pub fn fault(record: &Record) -> Option<String> {
         {
             return Some(format!("has more places than can be, of {}", one.id));
         }
+        // They stand in lines of tables, which a line break would forge.
+        let names = one.series.iter().map(|series| &series.contender.name);
+        if names
+            .chain([&one.id, &one.title])
+            .any(|name| name.contains(char::is_control))
+        {
+            return Some("has names of several lines".to_owned());
+        }
+        if one.version > versions::version(&one.id) {
+            return Some(format!("was measured by a newer lab: {}", one.id));
+        }
         let noise = [one.noise.others_share, one.noise.stolen_share];
         let possible = noise.into_iter().all(is_amount) && points().all(|point| fits(one, point));
         (!possible).then(|| format!("has figures that can't be, of {}", one.id))
@@ -63,8 +74,11 @@ pub fn steers(value: &Value) -> bool {
     }
 }
 
+/// More than anything that is measured: sums and ratios of such stay numbers.
+const AMOUNT_MAX: f64 = 1e18;
+
 fn is_amount(value: f64) -> bool {
-    value.is_finite() && value >= 0.0
+    (0.0..=AMOUNT_MAX).contains(&value)
 }
 
 fn fits(experiment: &Experiment, point: &Point) -> bool {

@@ -12,14 +12,10 @@ use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job};
 use crate::report::advice::reasons::{
     advised, doubt, in_c, of_this_length, reason, shared, told_by,
 };
-use coffer_measure::comparison::{self, Comparison, EQUIVALENT_WITHIN, Finding};
+use coffer_measure::comparison::{self, COUNTED_WITHIN, Comparison, EQUIVALENT_WITHIN, Finding};
 use coffer_measure::statistics::Estimate;
 
 pub use jobs::Resource;
-
-/// Counts of instructions are the same in every run of one length; two lengths of a run counted the
-/// same work up to 16 % apart. What differs by less than this is no ground to choose.
-const COUNTED_MARGIN: f64 = 0.25;
 
 /// The best that a placement has to offer.
 #[derive(Debug, Clone)]
@@ -320,7 +316,7 @@ fn verdict(rows: &[Row]) -> (Verdict, usize) {
 
 /// Whether the second takes so much more than the first that it matters.
 fn decides(row: &Row) -> bool {
-    let margin = [EQUIVALENT_WITHIN, COUNTED_MARGIN][usize::from(row.counted)];
+    let margin = [EQUIVALENT_WITHIN, COUNTED_WITHIN][usize::from(row.counted)];
     let matters =
         |one: &Comparison| one.finding == Finding::More && one.ratio.median > 1.0 + margin;
     row.compared.as_ref().is_some_and(matters)

@@ -5,9 +5,9 @@ use crate::host::kernel_crypto::aes_in_c;
 use crate::host::machine::Machine;
 use crate::record::Point;
 use crate::report::advice::jobs::{Job, Resource, SERVER};
-use crate::report::advice::{Best, COUNTED_MARGIN, Found, Row, Verdict};
+use crate::report::advice::{Best, Found, Row, Verdict};
 use crate::report::table::{figure, interval, place};
-use coffer_measure::comparison::{Comparison, Finding};
+use coffer_measure::comparison::{COUNTED_WITHIN, Comparison, Finding};
 use coffer_measure::statistics::CONFIDENCE;
 
 /// What a row says, in a sentence.
@@ -144,7 +144,7 @@ pub(super) fn of_this_length(rows: &[Row]) -> Option<String> {
         format!(
             "Counts are of a run of this length; one of another length may count the same work up \
              to 16 % otherwise. Less than {:.0} % between two is no ground to choose.",
-            COUNTED_MARGIN * 100.0
+            COUNTED_WITHIN * 100.0
         )
     })
 }

@@ -40,7 +40,8 @@ pub fn figure(value: f64) -> String {
             let digits = 1 - v.log10().floor() as i32;
             format!("{v:.0$}", usize::try_from(digits).unwrap_or(2))
         }
-        v => format!("{v:.2}"),
+        // A sum of nothing is -0.
+        v => format!("{:.2}", v + 0.0),
     }
 }
 
@@ -91,8 +92,8 @@ mod tests {
             ("100".into(), "10.0".into(), "0.12".into())
         );
         assert_eq!(
-            (figure(0.0), figure(0.0022)),
-            ("0.00".into(), "0.0022".into())
+            (figure(0.0), figure(-0.0), figure(0.0022)),
+            ("0.00".into(), "0.00".into(), "0.0022".into())
         );
         assert_eq!(
             (figure(0.000_95), figure(1.2e-8)),
