@@ -99,9 +99,9 @@ fn cautions(record: &Record) -> Markup {
         @if is_quick(record) {
             details.warning {
                 summary { strong { "A quick run (--quick)." } }
-                "Samples are shorter, sizes and rounds fewer than in a full one, so what begins and "
-                "ends once weighs more: another length may tell otherwise. Each card of the advice "
-                "says how much was measured for it."
+                "Samples are shorter, sizes and rounds fewer than in a full one, so what begins "
+                "and ends once weighs more: another length may tell otherwise. Each card of the "
+                "advice says how much was measured for it."
             }
         }
         @if counts_instructions(record) {

@@ -2,10 +2,10 @@
 //!
 //! Of two that took turns, the ratio of each round is taken: what disturbs the machine for a while
 //! disturbs both sides. The figure is the median of these ratios. Its interval is a bootstrap by
-//! percentiles (Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13), from nine rounds
-//! on, and all ratios with fewer: the median of
+//! percentiles (Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13): the median of
 //! as many ratios, drawn with replacement, [`RESAMPLES`] times; the middle 95 % of them. The draws
-//! begin with the same number each time, so the same samples give the same interval.
+//! begin with the same number each time, so the same samples give the same interval. With fewer
+//! than nine rounds it is all ratios.
 //!
 //! An interval without 1 is a difference. That an interval holds 1 proves nothing: "no difference"
 //! is said only after two one-sided tests (Schuirmann 1987), which is when the middle 90 % lie

@@ -160,7 +160,7 @@ def waited_for_ever(record):
 
 
 def forges_a_line(record):
-    record["experiments"][0]["series"][0]["contender"]["name"] = "x\n  OpenSSL  1 KiB  A is 9 times B"
+    record["experiments"][0]["series"][0]["contender"]["name"] = "x\n  OpenSSL  1 KiB  A is 9 × B"
 
 
 def is_of_a_newer_lab(record):

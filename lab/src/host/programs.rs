@@ -24,8 +24,8 @@ const PROGRAM_FOLDERS: [&str; 5] = ["bin", "sbin", "usr/bin", "usr/sbin", "usr/l
 /// The most that is kept of what a failed program said.
 const SAID_CHARACTERS: usize = 400;
 
-/// The variable by which `coffer-lab clean` knows what a lab started, and what that started in turn:
-/// it holds the number of the lab's process.
+/// The variable by which `coffer-lab clean` knows what a lab started, and what that started in
+/// turn: it holds the number of the lab's process.
 pub(crate) const MARK: &str = "COFFER_LAB_PROCESS";
 
 /// How long a program that was told to end may take, before it is ended by force.

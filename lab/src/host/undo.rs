@@ -37,6 +37,9 @@ const INTERRUPTED: i32 = 130;
 /// How long the end waits for what other threads are undoing.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long the end waits for its message to be taken.
+const SAYING: Duration = Duration::from_millis(500);
+
 impl Registry {
     const fn new() -> Self {
         Self {
@@ -165,16 +168,21 @@ pub fn say(line: &str) {
     let _ = stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Lets Ctrl-C, a request to terminate, and a terminal that goes away (SIGINT, SIGTERM, SIGHUP) undo
-/// all and end the program.
+/// Lets Ctrl-C, a request to terminate, and a terminal that goes away (SIGINT, SIGTERM, SIGHUP)
+/// undo all and end the program.
 pub fn on_interrupt() -> Result<()> {
     let handler = || {
         let left = REGISTRY.left.lock();
         REGISTRY.stopping.store(true, Ordering::Relaxed);
         drop(left);
-        // By a thread of its own: nothing is waited for that a full pipe might hold up.
-        thread::spawn(|| say("\ncoffer-lab: interrupted; cleaning up"));
+        // By a thread of its own: a full pipe that is not read would hold it up for ever.
+        let saying = thread::Builder::new();
+        let saying = saying.spawn(|| say("\ncoffer-lab: interrupted; cleaning up"));
         REGISTRY.undo_all();
+        let start = Instant::now();
+        while saying.as_ref().is_ok_and(|one| !one.is_finished()) && start.elapsed() < SAYING {
+            thread::sleep(Duration::from_millis(5));
+        }
         std::process::exit(INTERRUPTED);
     };
     ctrlc::set_handler(handler)

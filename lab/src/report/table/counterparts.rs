@@ -46,8 +46,8 @@ fn direct_in_memory(experiment: &Experiment) -> Option<String> {
     let is_idle =
         how.contains("the folder lies in memory") && experiment.series.iter().any(measured);
     is_idle.then(|| {
-        "O_DIRECT: these files lie in memory, where a kernel may take the flag and passes nothing. Its \
-         figures are those of an ordinary file, and say nothing to A’s."
+        "O_DIRECT: these files lie in memory, where a kernel may take the flag and passes \
+         nothing. Its figures are those of an ordinary file, and say nothing to A’s."
             .to_owned()
     })
 }
