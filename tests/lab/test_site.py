@@ -173,7 +173,17 @@ def worked_for_ever(record):
     series["points"][0]["samples"][0]["cpu_seconds"] = 1e308
 
 
+def takes_minutes_to_draw(record):
+    one = next(one for one in record["experiments"] if one["axis"] == "clients")
+    series = next(series for series in one["series"] if series["points"])
+    point = {**series["points"][0], "samples": series["points"][0]["samples"][:1]}
+    series["points"] = [{**point, "x": x + 1} for x in range(80)]
+    one["series"] = [series] * 50
+    record["experiments"] = [{**one, "id": f"server/{at}"} for at in range(60)]
+
+
 HOSTILE = [
+    takes_minutes_to_draw,
     forges_a_line,
     is_of_a_newer_lab,
     worked_for_ever,

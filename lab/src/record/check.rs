@@ -14,11 +14,21 @@ const SERIES_MAX: usize = 100;
 const PLACES_MAX: usize = 100;
 const EXPERIMENTS_MAX: usize = 200;
 
+/// The most points and samples of a record: ten times those of the largest. Each is drawn.
+const POINTS_MAX: usize = 10_000;
+const SAMPLES_MAX_IN_ALL: usize = 100_000;
+
 /// What is wrong with a record; None when nothing is.
 pub fn fault(record: &Record) -> Option<String> {
     let all = &record.experiments;
     if all.len() > EXPERIMENTS_MAX {
         return Some(format!("has more than {EXPERIMENTS_MAX} experiments"));
+    }
+    let series = all.iter().flat_map(|one| &one.series);
+    let points: Vec<&Point> = series.flat_map(|series| &series.points).collect();
+    let samples: usize = points.iter().map(|point| point.samples.len()).sum();
+    if points.len() > POINTS_MAX || samples > SAMPLES_MAX_IN_ALL {
+        return Some("has more figures than can be drawn".to_owned());
     }
     let calibrated = record.calibration.iter();
     if !calibrated

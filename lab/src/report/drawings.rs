@@ -135,7 +135,7 @@ fn measured(experiment: &Experiment) -> Vec<Mark> {
             let [half, most, nearly_all] = within.map(|seconds| figure(seconds * 1e6));
             told += &format!("; 50 % of requests within {half} µs, 95 % {most}, 99 % {nearly_all}");
         }
-        if let Some(cost) = cost(point) {
+        if let Some(cost) = cost(point, unit) {
             told += &format!("; {cost} {}", unit.cost());
         }
         Some((found.median, (found.low, found.high), told))

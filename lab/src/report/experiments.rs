@@ -183,7 +183,8 @@ fn figures(experiment: &Experiment) -> Markup {
 
 fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Markup {
     html! {
-        @if let (Some(found), Some(cost)) = (point.estimate(experiment.unit), cost(point)) {
+        @let unit = experiment.unit;
+        @if let (Some(found), Some(cost)) = (point.estimate(unit), cost(point, unit)) {
             tr {
                 th scope="row" { (series.contender.name) }
                 @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }

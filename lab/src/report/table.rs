@@ -195,7 +195,7 @@ fn row(experiment: &Experiment, places: &[u64], series: &Series) -> Vec<String> 
         let Some(found) = estimate(0) else {
             return cells;
         };
-        let cost = series.at(0).and_then(cost);
+        let cost = series.at(0).and_then(|point| cost(point, experiment.unit));
         cells.push(figure(found.median));
         cells.push(format!("{}–{}", figure(found.low), figure(found.high)));
         cells.push(cost.unwrap_or("?".into()));
