@@ -148,7 +148,8 @@ fn sentence(advice: &Advice) -> String {
             let opposed = advice.opposed_by.and_then(|index| advice.rows.get(index));
             let opposed = opposed.and_then(|row| Some((row, row.leaders().0?)));
             let opposed = opposed.map_or_else(String::new, |(row, best)| {
-                format!(" By {}, {} takes less.", what(row), best.contender)
+                let other = heading(best.placement).to_lowercase();
+                format!(" By {}: {other}.", what(row))
             });
             let choice = choice(row, compared);
             format!("{}: {choice}.{opposed}{in_c}", where_to(placement))

@@ -165,7 +165,7 @@ pub(super) const JOBS: [Job; 8] = [
     },
     Job {
         name: "Link between two sites",
-        about: "all that goes over a wire, whichever connection",
+        about: "all that goes over a wire",
         except: ONE_CONNECTION,
         evidence: &[at(&["net/stream", "net/copy"], 0)],
         cpu_of: "both ends",

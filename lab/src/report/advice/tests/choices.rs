@@ -85,7 +85,7 @@ fn what_is_advised_tells_what_it_takes_more_of() {
         text.contains("s/GB, of what is advised: sealed 2.00, 2.00 times the best."),
         "{text}"
     );
-    assert!(page(&record, &[]).contains("times the CPU time. By time, TLS takes less."));
+    assert!(page(&record, &[]).contains("times the CPU time. By time: user space."));
 }
 
 /// A request for 15 bytes says nothing of a stream.
