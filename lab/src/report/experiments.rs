@@ -9,7 +9,7 @@ use crate::report::beside;
 use crate::report::drawings::{comparable, drawings};
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
-use crate::report::table::{cost, counterparts, figure, place, warnings};
+use crate::report::table::{cost, counterparts, figure, place, warnings, within};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {
@@ -200,11 +200,7 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                 @if experiment.axis == Axis::Clients {
                     td { (figure(found.median / point.x as f64)) }
                 }
-                @if let Some(took) = point.latency() {
-                    @for seconds in [took.half, took.most, took.nearly_all] {
-                        td { (figure(seconds * 1e6)) }
-                    }
-                }
+                @for told in within(point).into_iter().flatten() { td { (told) } }
                 @if let Some(switches) = point.switches_of_a_transfer() {
                     td { (figure(switches)) }
                 }

@@ -67,6 +67,19 @@ fn thousands(value: u64) -> String {
     text
 }
 
+/// What 99 % of fewer requests stay within is what the slowest took.
+const NEARLY_ALL_MIN: u64 = 100;
+
+/// What half of a point's requests, 95 % and 99 % stayed within, in microseconds; None where they
+/// were not timed.
+pub fn within(point: &Point) -> Option<[String; 3]> {
+    let took = point.latency()?;
+    let mut counts = point.samples.iter().filter_map(|one| one.counts);
+    let few = counts.any(|one| one.transfers < NEARLY_ALL_MIN);
+    let [half, most, nearly_all] = [took.half, took.most, took.nearly_all].map(|s| figure(s * 1e6));
+    Some([half, most, if few { "–".to_owned() } else { nearly_all }])
+}
+
 /// What each byte, or each request, cost the processor. Where that was counted in ticks, and in too
 /// few of them to tell: only that it is less than so many. None without samples.
 pub fn cost(point: &Point, unit: Unit) -> Option<String> {
@@ -85,7 +98,7 @@ pub fn cost(point: &Point, unit: Unit) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Counts;
+    use crate::record::{Counts, Latency};
 
     #[test]
     fn figures_and_sizes_read_well() {
@@ -118,6 +131,26 @@ mod tests {
             samples: cpu_seconds.iter().map(sample).collect(),
             observed: None,
         }
+    }
+
+    #[test]
+    fn the_slowest_of_fifty_is_not_called_99_percent() {
+        let told = |transfers| {
+            let mut timed = point(&[0.1]);
+            timed.samples[0].latency = Some(Latency {
+                half: 1e-6,
+                most: 2e-6,
+                nearly_all: 3e-6,
+            });
+            timed.samples[0].counts = Some(Counts {
+                transfers,
+                context_switches: None,
+            });
+            within(&timed).unwrap()
+        };
+        assert_eq!(told(50), ["1.00", "2.00", "–"]);
+        assert_eq!(told(100), ["1.00", "2.00", "3.00"]);
+        assert_eq!(within(&point(&[0.1])), None);
     }
 
     #[test]
