@@ -96,7 +96,8 @@ pub enum Command {
     Kernel(InKernel),
     /// Remove what a lab left that was killed: programs, mounts, devices, namespaces, folders
     Clean {
-        /// Where it may have put files [default: /var/tmp and the folder of temporary files]
+        /// Where it may have put files [default: /var/tmp and the folder of temporary files; where
+        /// mounts and loop devices are left, also the folder that they lie in]
         #[arg(long, value_name = "DIR")]
         folder: Option<PathBuf>,
         /// Where it may have kept kernels [default: $XDG_CACHE_HOME/coffer-lab, or

@@ -114,6 +114,11 @@ impl Contender {
         self
     }
 
+    /// Whether it asks the system to pass its memory of files.
+    pub fn is_direct(&self) -> bool {
+        self.name.contains("O_DIRECT")
+    }
+
     /// Says whether it can run.
     #[must_use]
     pub fn available(mut self, availability: Availability) -> Self {

@@ -104,6 +104,9 @@ pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let folder = Folder::new(folder, "file")?;
     let mut entries = entries();
     let room = Room::of(&folder.path)?;
+    if room.in_memory {
+        leave_out_direct(&mut entries);
+    }
     let blocks = room.fitting(effort.choose(BLOCKS), |blocks| needs(&entries, blocks));
     let mut stores = open_all(&mut entries, &folder.path, blocks)?;
     let effort = effort.with_usual_rounds(ROUNDS, QUICK_ROUNDS);
@@ -113,6 +116,18 @@ pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
         experiments.push(run(plan, effort)?);
     }
     Ok(experiments)
+}
+
+/// In memory there is nothing that O_DIRECT could pass: since Linux 6.6 such a file takes the flag,
+/// and is written and read as without it.
+fn leave_out_direct(entries: &mut [Entry]) {
+    let all = entries.iter_mut().map(|entry| &mut entry.contender);
+    for one in all.filter(|one| one.is_direct() && one.availability.runs()) {
+        one.availability = Availability::cannot(
+            "the folder lies in memory, where O_DIRECT passes nothing",
+            "a folder on a disk (--folder), which the virtual machine of coffer-lab kernel has not",
+        );
+    }
 }
 
 /// What all that can run take of their folder at once, at most.
@@ -288,6 +303,17 @@ mod tests {
             assert!(!said.contains(", durable"), "{said}");
         }
         assert_eq!(Work::worth_doing(false).len(), 3);
+    }
+
+    #[test]
+    fn in_memory_none_passes_the_memory_of_files() {
+        let mut all = entries();
+        leave_out_direct(&mut all);
+        let direct = all.iter().filter(|one| one.contender.is_direct());
+        assert_eq!(direct.clone().count(), 3);
+        let mut running = direct.filter(|one| one.contender.availability.runs());
+        assert!(running.next().is_none());
+        assert!(all[0].contender.availability.runs(), "a file in a folder");
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("coffer-lab: {error}");
+            undo::say(&format!("coffer-lab: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -94,6 +94,7 @@ fn run(command: &Command) -> Result<()> {
             dry_run,
         } => clean(folder.as_deref(), cache.as_deref(), *dry_run),
         Command::Report { record, page } => {
+            are_two_files(record, page)?;
             write_report(page, &compare::read(record)?, &published()?)
         }
         Command::Site { folder, machines } => {
@@ -136,7 +137,12 @@ fn list() -> Result<()> {
 
 fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<()> {
     let folders = folder.map_or_else(
-        || vec![PathBuf::from(FOLDER), std::env::temp_dir()],
+        || {
+            let mut folders = vec![PathBuf::from(FOLDER), std::env::temp_dir()];
+            // Before their mounts are gone, which tell of them.
+            folders.extend(leftovers::elsewhere());
+            folders
+        },
         |folder| vec![folder.to_owned()],
     );
     let cache = cache.map_or_else(kernel::default_cache, Path::to_owned);
@@ -312,8 +318,24 @@ fn show(record: &Record, json: Option<&Path>, page: Option<&Path>) -> Result<()>
     table::print(&table::terminal(record, &published))
 }
 
+/// A page must not replace the record that it is drawn from.
+fn are_two_files(record: &Path, page: &Path) -> Result<()> {
+    let resolved =
+        [record, page].map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    if resolved[0] != resolved[1] {
+        return Ok(());
+    }
+    Err(LabError::Data {
+        file: page.display().to_string(),
+        what: "is the record: name another file for the page".into(),
+    })
+}
+
 /// Looks before minutes are spent, and leaves what is there as it is.
-fn can_be_written(paths: &[Option<&Path>]) -> Result<()> {
+fn can_be_written(paths: &[Option<&Path>; 2]) -> Result<()> {
+    if let [Some(record), Some(page)] = paths {
+        are_two_files(record, page)?;
+    }
     for path in paths.iter().flatten() {
         let was_there = path.symlink_metadata().is_ok();
         let opened = OpenOptions::new().append(true).create(true).open(path);

@@ -218,12 +218,6 @@ impl Sample {
             Unit::InstructionsPerRequest => self.wall_seconds * 1e9 / requests,
         }
     }
-
-    /// CPU seconds for each 1,000,000,000 bytes; where instructions are counted: instructions for
-    /// each byte, which is the same number.
-    pub fn cpu_seconds_per_gigabyte(&self) -> f64 {
-        self.cpu_seconds / (self.bytes as f64 / 1e9)
-    }
 }
 
 /// The kernel tells CPU time of other processes, and of the whole machine, in ticks (proc(5)).
@@ -307,12 +301,6 @@ impl Point {
         let spent: Vec<f64> = self.samples.iter().map(|one| one.cpu_seconds).collect();
         let least = seconds - TICK_TOLERANCE * TICK_SECONDS;
         in_ticks && Estimate::of(&spent).is_some_and(|spent| spent.median < least)
-    }
-
-    /// CPU seconds per gigabyte; None without samples.
-    pub fn cpu(&self) -> Option<Estimate> {
-        let costs = self.samples.iter().map(Sample::cpu_seconds_per_gigabyte);
-        Estimate::of(&costs.collect::<Vec<_>>())
     }
 }
 

@@ -31,6 +31,9 @@ use self::table::{is_disturbed, warnings};
 use crate::record::published::{Published, SOURCES};
 use crate::record::{COMMIT, Experiment, Record};
 
+/// From so many rounds on an interval holds what it says.
+const ROUNDS_SOUND: usize = 6;
+
 const STYLE: &str = include_str!("report/style.css");
 const SCRIPT: &str = include_str!("report/page.js");
 
@@ -93,6 +96,14 @@ fn commit(commit: &str) -> Markup {
 fn cautions(record: &Record) -> Markup {
     html! {
         (outdated(record))
+        @if is_quick(record) {
+            details.warning {
+                summary { strong { "A quick run (--quick)." } }
+                "Samples are shorter, sizes and rounds fewer than in a full one, so what begins "
+                "and ends once weighs more: another length may tell otherwise. Each card of the "
+                "advice says how much was measured for it."
+            }
+        }
         @if counts_instructions(record) {
             details.warning {
                 summary { strong { "Instructions, not time." } }
@@ -102,6 +113,37 @@ fn cautions(record: &Record) -> Markup {
         }
         (noise(record))
     }
+}
+
+/// What is to be known of a machine's figures beside those of others; nothing where they are sound.
+fn remarks(record: &Record) -> String {
+    let all = &record.experiments;
+    let count = |wanted: fn(&Experiment) -> bool| all.iter().filter(|one| wanted(one)).count();
+    let hasty = |one: &Experiment| {
+        let mut points = one.series.iter().flat_map(|series| &series.points);
+        let few = points.any(|point| point.samples.len() < ROUNDS_SOUND);
+        few && !one.unit.counts_instructions()
+    };
+    let counted = [
+        (
+            count(Experiment::is_outdated),
+            "are older than what the lab does now",
+        ),
+        (count(is_disturbed), "were disturbed by other programs"),
+        (count(hasty), "have fewer than six rounds"),
+    ];
+    let counted = counted.iter().filter(|(count, _)| *count > 0);
+    let mut remarks: Vec<String> = counted
+        .map(|(count, what)| format!("{count} of {} experiments {what}", all.len()))
+        .collect();
+    remarks.extend(is_quick(record).then(|| "a quick run".to_owned()));
+    let changed = record.commit.ends_with("-dirty");
+    remarks.extend(changed.then(|| "by a lab with changed files".to_owned()));
+    remarks.iter().map(|one| format!("; {one}")).collect()
+}
+
+fn is_quick(record: &Record) -> bool {
+    record.command.split(' ').any(|word| word == "--quick")
 }
 
 /// What the lab measures otherwise by now.
@@ -129,7 +171,8 @@ fn day(date: &str) -> &str {
 const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulated processor ran \
      this kernel, whose clock moves on by one with each instruction, whatever that one costs \
      on a real one: one round of AES by AES-NI counts as much as an addition. The figures are the \
-     same in every run, and tell how much work each way makes; where one end waits, time passes \
+     same in every run of one length, which says nothing of runs of another, and tell how much \
+     work each way makes; where one end waits, time passes \
      without instructions. What a count can’t show: caches and memory (a miss counts nothing), \
      units that work side by side, how long an instruction takes. “Simulated time” is what that \
      clock tells, waiting included.";

@@ -13,11 +13,11 @@ mod server;
 mod transfer;
 
 use std::path::Path;
-use std::process::Command;
 
 use crate::contender::{Availability, Contender};
 use crate::error::{Doing, LabError, Result};
 use crate::host::folder::{Folder, Room};
+use crate::host::programs::marked;
 use crate::measuring::observe::observe;
 use crate::measuring::progress::Progress;
 use crate::measuring::rounds::{Amounts, Effort, Entrant, Figure, Plan, run};
@@ -196,7 +196,7 @@ fn observe_all(experiment: &mut Experiment, sizes: &[(u64, u64)], folder: &Path)
         for point in &mut series.points {
             let repeated = sizes.iter().find(|(bytes, _)| *bytes == point.x);
             let transfers = repeated.map_or(1, |&(_, transfers)| transfers.min(OBSERVED_TRANSFERS));
-            let mut command = Command::new(&program);
+            let mut command = marked(&program);
             command.args(["observe-transfer", &way.argument()]);
             command.args([point.x, transfers].map(|number| number.to_string()));
             let calls = observe(command.arg(&folder))?;

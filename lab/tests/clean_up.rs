@@ -63,20 +63,29 @@ fn namespaces(pid: u32) -> usize {
 
 /// Interrupts an experiment when it is under way, and looks at what is left.
 fn interrupt(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
-    let folder = format!("coffer-lab-interrupted-{experiment}-{}", std::process::id());
+    end(experiment, "-INT", Stdio::inherit(), under_way);
+}
+
+/// The same by any signal, of a lab with this standard error.
+fn end(experiment: &str, signal: &str, errors: Stdio, under_way: impl Fn(&str, u32) -> bool) {
+    let folder = format!(
+        "coffer-lab-interrupted-{experiment}{signal}-{}",
+        std::process::id()
+    );
     let folder = std::env::temp_dir().join(folder);
     fs::create_dir_all(&folder).expect("a folder");
     let name = folder.to_str().expect("a path in UTF-8").to_owned();
     let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
         .args([experiment, "--rounds", "100", "--folder", &name])
         .stdout(Stdio::null())
+        .stderr(errors)
         .spawn()
         .expect("the lab");
     let pid = lab.id();
     wait_for("something to clean up", || under_way(&name, pid));
     sleep(Duration::from_millis(300));
     let interrupted = Command::new("kill")
-        .args(["-INT", &pid.to_string()])
+        .args([signal, &pid.to_string()])
         .status();
     interrupted.expect("kill");
     let mut status = None;
@@ -139,6 +148,14 @@ fn kill(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
     lab.kill().expect("a signal");
     lab.wait().expect("its end");
     assert!(fs::read_dir(&folder).is_ok_and(|mut all| all.next().is_some()));
+    // Where something is mounted, its folder is found without being named.
+    if mounts(&name) > 0 {
+        let mut look = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
+        let output = look.args(["clean", "--dry-run"]).output().expect("the lab");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let own = format!("left: {name}/coffer-lab-{experiment}-{pid}\n");
+        assert!(said.contains(&own), "{said}");
+    }
     let said = clean();
     assert!(said.contains("removed: ") && said.contains(&name), "{said}");
     let files = fs::read_dir(&folder).map_or(0, Iterator::count);
@@ -219,4 +236,49 @@ fn interrupted_transfers_leave_nothing() {
     interrupt("sendfile", |folder, _| {
         fs::read_dir(folder).map_or(0, Iterator::count) > 0
     });
+}
+
+/// A terminal that is gone takes no message, as a full disk does: all is undone all the same.
+#[test]
+fn who_cannot_say_so_cleans_up_as_well() {
+    for signal in ["-HUP", "-TERM"] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let full = Stdio::from(full.expect("a device that is full"));
+        end("sendfile", signal, full, |folder, _| {
+            fs::read_dir(folder).map_or(0, Iterator::count) > 0
+        });
+    }
+}
+
+/// What is not the lab's is left alone, whatever its command line says.
+#[test]
+fn programs_of_others_are_left_alone() {
+    let folder = std::env::temp_dir().join(format!("lab-others-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let names = [
+        "coffer-lab-99999999-results.json",
+        "coffer-lab-file-99999999-results.json",
+    ];
+    for name in names {
+        let file = folder.join(name);
+        fs::write(&file, "{}").expect("a file");
+        let mut other = Command::new("tail")
+            .arg("-f")
+            .arg(&file)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("tail");
+        wait_for("tail", || !processes(name, std::process::id()).is_empty());
+        let output = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
+            .args(["clean", "--folder"])
+            .arg(&folder)
+            .output()
+            .expect("the lab");
+        let lives = other.try_wait().expect("a status").is_none();
+        let _ = other.kill();
+        other.wait().expect("its end");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(lives && file.exists() && !said.contains(name), "{said}");
+    }
+    fs::remove_dir_all(&folder).expect("the folder");
 }

@@ -27,6 +27,9 @@ fn a_run_becomes_a_page_that_needs_nothing_else() {
         "raw", "--quick", "--rounds", "1", "--json", &json, "--report", &page,
     ]);
     lab(&["report", &json, &again]);
+    let mut over_itself = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
+    let refused = over_itself.args(["report", &json, &json]).output().unwrap();
+    assert!(!refused.status.success(), "the record would be gone");
     let compared = lab(&["compare", &json, &json]);
     let html = std::fs::read_to_string(&page).unwrap();
     let from_json = std::fs::read_to_string(&again).unwrap();

@@ -253,7 +253,7 @@ def test_counted_figures_are_not_called_unsure(pages, browser):
     cells = browser.run(
         "[...document.querySelectorAll('#file table td')].map((one) => one.textContent)"
     )
-    assert "exact" in cells and "0 %" not in cells
+    assert "counted" in cells and "0 %" not in cells
 
 
 def test_kernels_are_one_waterfall(pages, browser):

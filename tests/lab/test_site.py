@@ -159,7 +159,34 @@ def waited_for_ever(record):
     series["points"][0]["samples"][0]["latency"]["half"] = 1e308
 
 
+def forges_a_line(record):
+    record["experiments"][0]["series"][0]["contender"]["name"] = "x\n  OpenSSL  1 KiB  A is 9 × B"
+
+
+def is_of_a_newer_lab(record):
+    record["experiments"][0]["version"] = 99
+
+
+def worked_for_ever(record):
+    one = next(one for one in record["experiments"] if one["id"] == "file/write")
+    series = next(series for series in one["series"] if series["points"])
+    series["points"][0]["samples"][0]["cpu_seconds"] = 1e308
+
+
+def takes_minutes_to_draw(record):
+    one = next(one for one in record["experiments"] if one["axis"] == "clients")
+    series = next(series for series in one["series"] if series["points"])
+    point = {**series["points"][0], "samples": series["points"][0]["samples"][:1]}
+    series["points"] = [{**point, "x": x + 1} for x in range(20)]
+    one["series"] = [series] * 50
+    record["experiments"] = [{**one, "id": f"server/{at}"} for at in range(20)]
+
+
 HOSTILE = [
+    takes_minutes_to_draw,
+    forges_a_line,
+    is_of_a_newer_lab,
+    worked_for_ever,
     steers_the_terminal,
     names_a_field_that_steers,
     transfers_nothing,

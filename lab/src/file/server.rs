@@ -9,13 +9,10 @@ use crate::error::{Doing, Result};
 use crate::file::piped::receive;
 use crate::file::store::{Store, evict, files_below};
 use crate::host::coffer_server::{CofferServer, REGION};
-use crate::host::folder::Room;
+use crate::host::folder::{MEMORY, PREFIX, Room};
 use crate::host::programs::{command, run};
 use crate::host::undo::Undo;
 use crate::measuring::content::{Content, Sink};
-
-/// Where files lie in memory; a container may give little of it.
-const MEMORY: &str = "/dev/shm";
 
 /// A server with a bucket of its own.
 pub(super) struct Server {
@@ -67,7 +64,7 @@ impl Server {
 fn upload_file(folder: &Path, bytes: u64) -> (PathBuf, String) {
     let fits = Room::of(Path::new(MEMORY)).is_ok_and(|room| room.in_memory && room.has(bytes));
     if fits {
-        let name = format!("coffer-lab-{}", std::process::id());
+        let name = format!("{PREFIX}upload-{}", std::process::id());
         let setting = format!("uploaded from a file in memory ({MEMORY})");
         return (Path::new(MEMORY).join(name), setting);
     }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rusty_s3::Credentials;
 
 use crate::contender::Availability;
 use crate::error::{Doing, LabError, Result};
-use crate::host::programs::{Running, find};
+use crate::host::programs::{Running, find, marked};
 
 /// How long a server may take to be ready.
 const READY: Duration = Duration::from_secs(30);
@@ -60,7 +60,7 @@ impl CofferServer {
     /// [`LabError::Program`] when it is not ready in time.
     pub fn start(program: &Path, data: &Path) -> Result<Self> {
         let address = free_address()?;
-        let mut serve = Command::new(program);
+        let mut serve = marked(program);
         serve.arg("serve").arg("--data").arg(data);
         serve.args(["--log", "error", "--listen", &address.to_string()]);
         serve.args(["--admin-listen", &free_address()?.to_string()]);

@@ -10,7 +10,10 @@ use crate::host::undo::Undo;
 pub(crate) const PREFIX: &str = "coffer-lab-";
 
 /// What folders are for.
-pub(crate) const PURPOSES: [&str; 4] = ["file", "sendfile", "net", "server"];
+pub(crate) const PURPOSES: [&str; 5] = ["file", "sendfile", "net", "server", "upload"];
+
+/// Where files lie in memory; a container may give little of it.
+pub(crate) const MEMORY: &str = "/dev/shm";
 
 /// A folder. What is mounted below it is registered later, and so is undone earlier.
 pub(crate) struct Folder {

@@ -49,7 +49,11 @@ impl Machine {
             kernel: machine::kernel(),
             kernel_build: without_builder(read("/proc/version").trim()),
             system: machine::system(),
-            virtual_machine: flags.contains(&"hypervisor"),
+            virtual_machine: flags.contains(&"hypervisor")
+                || is_a_guests_firmware(
+                    &read("/sys/class/dmi/id/sys_vendor"),
+                    &read("/sys/class/dmi/id/product_name"),
+                ),
             drivers: drivers().into_iter().filter(aes).collect(),
         }
     }
@@ -116,6 +120,23 @@ impl Conditions {
     }
 }
 
+/// What firmware calls a virtual machine, by its vendor and product: other processors than x86-64
+/// have no flag for it.
+const GUESTS: [(&str, &str); 6] = [
+    ("QEMU", ""),
+    ("Amazon EC2", ""),
+    ("Google", "Google Compute Engine"),
+    ("Microsoft Corporation", "Virtual Machine"),
+    ("VMware", ""),
+    ("Alibaba Cloud", ""),
+];
+
+fn is_a_guests_firmware(vendor: &str, product: &str) -> bool {
+    let is_named = |(of, name): &(&str, &str)| vendor.starts_with(of) && product.starts_with(name);
+    // Machines of a cloud that are rented whole.
+    GUESTS.iter().any(is_named) && !product.contains("metal")
+}
+
 /// How a kernel was built, but not who built it and on which machine: records are sent to others.
 fn without_builder(version: &str) -> String {
     let builder = |word: &&str| word.starts_with('(') && word.contains('@') && word.ends_with(')');
@@ -149,6 +170,18 @@ mod tests {
     fn who_built_the_kernel_is_not_told() {
         let told = without_builder("Linux version 6.1 (ann@home) (gcc (GCC) 12.2.0) #1 SMP a@b");
         assert_eq!(told, "Linux version 6.1 (gcc (GCC) 12.2.0) #1 SMP a@b");
+    }
+
+    #[test]
+    fn guests_are_known_without_a_flag() {
+        assert!(is_a_guests_firmware("QEMU\n", "KVM Virtual Machine\n"));
+        assert!(is_a_guests_firmware("Amazon EC2\n", "m6g.large\n"));
+        assert!(!is_a_guests_firmware("Amazon EC2\n", "m6g.metal\n"));
+        assert!(!is_a_guests_firmware(
+            "Microsoft Corporation\n",
+            "Surface Pro\n"
+        ));
+        assert!(!is_a_guests_firmware("", ""));
     }
 
     /// The records that are here for others to read.

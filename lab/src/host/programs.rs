@@ -1,6 +1,6 @@
 //! Programs of others: where they are, how they are run, and that none is left behind.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,10 @@ const PROGRAM_FOLDERS: [&str; 5] = ["bin", "sbin", "usr/bin", "usr/sbin", "usr/l
 
 /// The most that is kept of what a failed program said.
 const SAID_CHARACTERS: usize = 400;
+
+/// The variable by which `coffer-lab clean` knows what a lab started, and what that started in
+/// turn: it holds the number of the lab's process.
+pub(crate) const MARK: &str = "COFFER_LAB_PROCESS";
 
 /// How long a program that was told to end may take, before it is ended by force.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -96,9 +100,16 @@ pub fn lacking(programs: &[&str]) -> Option<Availability> {
     ))
 }
 
+/// A command that carries the mark of this lab.
+pub fn marked(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env(MARK, std::process::id().to_string());
+    command
+}
+
 /// A command that finds its own programs and libraries.
 pub fn command(name: &str) -> Command {
-    let mut command = Command::new(find(name).unwrap_or_else(|| name.into()));
+    let mut command = marked(find(name).unwrap_or_else(|| name.into()));
     command.env("PATH", search_path());
     // Only what was unpacked needs its libraries shown.
     if roots().iter().any(|root| is_inside(&command, root)) {

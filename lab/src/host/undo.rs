@@ -5,6 +5,8 @@
 //! does nothing, and says nothing. Those that are left are undone newest first.
 
 use std::any::Any;
+use std::io::{Write, stderr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,6 +37,9 @@ const INTERRUPTED: i32 = 130;
 /// How long the end waits for what other threads are undoing.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long the end waits for its message to be taken.
+const SAYING: Duration = Duration::from_millis(500);
+
 impl Registry {
     const fn new() -> Self {
         Self {
@@ -52,7 +57,7 @@ impl Registry {
             // Nothing more is made. What was made before it was registered is undone at once.
             let under_way = UnderWay::begin(&self.under_way);
             drop(left);
-            action();
+            act(action);
             drop(under_way);
             wait_for_the_end();
         }
@@ -72,7 +77,7 @@ impl Registry {
         let under_way = UnderWay::begin(&self.under_way);
         // The lock is not held while undoing, which may drop others.
         drop(left);
-        action();
+        act(action);
         drop(under_way);
         true
     }
@@ -86,7 +91,12 @@ impl Registry {
     }
 }
 
-/// Counts one that is being undone, also when that panics.
+/// One that fails loudly all the same must not keep the others from being undone.
+fn act(action: Action) {
+    let _ = catch_unwind(AssertUnwindSafe(action));
+}
+
+/// Counts one that is being undone.
 struct UnderWay<'a>(&'a AtomicUsize);
 
 impl<'a> UnderWay<'a> {
@@ -152,14 +162,27 @@ impl Drop for Foundation {
     }
 }
 
-/// Lets Ctrl-C, and a request to terminate, undo all and end the program.
+/// Says it on standard error, where that takes anything: a terminal may be gone, a disk full, and
+/// who read it ended. `eprintln!` would panic there, before what is left is undone.
+pub fn say(line: &str) {
+    let _ = stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Lets Ctrl-C, a request to terminate, and a terminal that goes away (SIGINT, SIGTERM, SIGHUP)
+/// undo all and end the program.
 pub fn on_interrupt() -> Result<()> {
     let handler = || {
         let left = REGISTRY.left.lock();
         REGISTRY.stopping.store(true, Ordering::Relaxed);
         drop(left);
-        eprintln!("\ncoffer-lab: interrupted; cleaning up");
+        // By a thread of its own: a full pipe that is not read would hold it up for ever.
+        let saying = thread::Builder::new();
+        let saying = saying.spawn(|| say("\ncoffer-lab: interrupted; cleaning up"));
         REGISTRY.undo_all();
+        let start = Instant::now();
+        while saying.as_ref().is_ok_and(|one| !one.is_finished()) && start.elapsed() < SAYING {
+            thread::sleep(Duration::from_millis(5));
+        }
         std::process::exit(INTERRUPTED);
     };
     ctrlc::set_handler(handler)
@@ -218,6 +241,20 @@ mod tests {
         };
         assert!(panicking.join().is_err());
         assert_eq!(log.lock().last(), Some(&"after a panic"));
+    }
+
+    #[test]
+    fn one_that_panics_keeps_no_other_from_being_undone() {
+        static OWN: Registry = Registry::new();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let note = log.clone();
+        let older = OWN.register(Box::new(move || note.lock().push("folder")));
+        let fails = || drop(std::fs::read("/no/such/file").unwrap());
+        let newer = OWN.register(Box::new(fails));
+        OWN.undo_all();
+        assert_eq!(*log.lock(), ["folder"]);
+        assert_eq!(OWN.under_way.load(Ordering::Relaxed), 0);
+        drop((older, newer));
     }
 
     #[test]

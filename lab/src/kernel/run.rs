@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, LabError, Result};
 use crate::host::processor::RUNS_IN_ITS_MACHINE;
 use crate::host::programs::look_below;
+use crate::host::undo::say;
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::machine::{Boot, Failure, Outcome, boot};
 use crate::kernel::packages::Packages;
@@ -143,7 +144,10 @@ pub(super) fn lock(cache: &Path) -> Result<fs::File> {
     let doing = || format!("locking {}", path.display());
     let file = fs::File::create(&path).doing(doing)?;
     if file.try_lock().is_err() {
-        eprintln!("coffer-lab: another run fills {}; waiting", cache.display());
+        say(&format!(
+            "coffer-lab: another run fills {}; waiting",
+            cache.display()
+        ));
         file.lock().doing(doing)?;
     }
     Ok(file)
@@ -165,7 +169,7 @@ fn on_what_works<T>(
         && request.accelerator.is_none()
         && accelerator == Accelerator::Kvm
     {
-        eprintln!("coffer-lab: KVM starts no kernel here; counting instructions instead");
+        say("coffer-lab: KVM starts no kernel here; counting instructions instead");
         accelerator = Accelerator::Tcg;
         done = run(accelerator);
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Doing, Result};
 use crate::host::programs::{command, find, find_library, run as run_program};
-use crate::host::undo::Undo;
+use crate::host::undo::{Undo, say};
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::machine::FILES;
 use crate::kernel::release::Kernel;
@@ -73,7 +73,7 @@ impl Stage {
         let kind = if request.keep { "kept" } else { "run" };
         let folder = cache.join(format!("{kind}-{}-{number}", std::process::id()));
         let remove = if request.keep {
-            eprintln!("coffer-lab: keeping {}", folder.display());
+            say(&format!("coffer-lab: keeping {}", folder.display()));
             None
         } else {
             let gone = folder.clone();

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::host::undo::say;
+
 /// When this variable is set, titles are printed as lines: for the lab that watches from outside.
 pub const TELL: &str = "COFFER_LAB_TELL";
 
@@ -26,7 +28,7 @@ impl Progress {
         bar.set_prefix(title.to_owned());
         bar.enable_steady_tick(Duration::from_millis(500));
         if std::env::var_os(TELL).is_some() {
-            eprintln!("{title}");
+            say(title);
         }
         Self(bar)
     }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::record::{Axis, Experiment, Point, Record, Sample, Unit};
+use crate::record::{Axis, Experiment, Point, Record, Sample, Unit, versions};
 
 /// The most samples of a point: as many rounds as the lab can be asked for.
 const SAMPLES_MAX: usize = 1000;
@@ -14,11 +14,21 @@ const SERIES_MAX: usize = 100;
 const PLACES_MAX: usize = 100;
 const EXPERIMENTS_MAX: usize = 200;
 
+/// The most points and samples of a record: ten times those of the largest. Each is drawn.
+const POINTS_MAX: usize = 10_000;
+const SAMPLES_MAX_IN_ALL: usize = 100_000;
+
 /// What is wrong with a record; None when nothing is.
 pub fn fault(record: &Record) -> Option<String> {
     let all = &record.experiments;
     if all.len() > EXPERIMENTS_MAX {
         return Some(format!("has more than {EXPERIMENTS_MAX} experiments"));
+    }
+    let series = all.iter().flat_map(|one| &one.series);
+    let points: Vec<&Point> = series.flat_map(|series| &series.points).collect();
+    let samples: usize = points.iter().map(|point| point.samples.len()).sum();
+    if points.len() > POINTS_MAX || samples > SAMPLES_MAX_IN_ALL {
+        return Some("has more figures than can be drawn".to_owned());
     }
     let calibrated = record.calibration.iter();
     if !calibrated
@@ -39,6 +49,17 @@ pub fn fault(record: &Record) -> Option<String> {
             .any(|series| series.points.len() > PLACES_MAX)
         {
             return Some(format!("has more places than can be, of {}", one.id));
+        }
+        // They stand in lines of tables, which a line break would forge.
+        let names = one.series.iter().map(|series| &series.contender.name);
+        if names
+            .chain([&one.id, &one.title])
+            .any(|name| name.contains(char::is_control))
+        {
+            return Some("has names of several lines".to_owned());
+        }
+        if one.version > versions::version(&one.id) {
+            return Some(format!("was measured by a newer lab: {}", one.id));
         }
         let noise = [one.noise.others_share, one.noise.stolen_share];
         let possible = noise.into_iter().all(is_amount) && points().all(|point| fits(one, point));
@@ -63,8 +84,11 @@ pub fn steers(value: &Value) -> bool {
     }
 }
 
+/// More than anything that is measured: sums and ratios of such stay numbers.
+const AMOUNT_MAX: f64 = 1e18;
+
 fn is_amount(value: f64) -> bool {
-    value.is_finite() && value >= 0.0
+    (0.0..=AMOUNT_MAX).contains(&value)
 }
 
 fn fits(experiment: &Experiment, point: &Point) -> bool {

@@ -83,7 +83,7 @@ pub fn ladder(experiment: &Experiment) -> Option<Ladder> {
         let ((_, before, cost_before), (name, after, cost)) = (pair[0], pair[1]);
         let saved = cost_before - cost;
         let share = match between(before, after, unit)? {
-            // Counted instructions are exact: two equal figures are a share of zero.
+            // Counted instructions do not scatter: two equal figures are a share of zero.
             Finding::Same if !unit.counts_instructions() => Share::NoDifference,
             Finding::CannotTell => Share::CannotTell,
             _ if differs => Share::Of(saved / whole),

@@ -3,6 +3,8 @@
 use coffer_measure::comparison::{self, Comparison};
 use serde::{Deserialize, Serialize};
 
+use crate::record::Sample;
+
 /// Compares the figures of two contenders.
 pub type Compare = fn(&[f64], &[f64]) -> Option<Comparison>;
 
@@ -55,12 +57,24 @@ impl Unit {
         }
     }
 
-    /// What the processor had to do for a byte, in the same clock.
+    /// What the processor had to do for a byte, or for a request, in the same clock.
     pub fn cost(self) -> &'static str {
-        if self.counts_instructions() {
-            "instr./B"
-        } else {
-            "CPU s/GB"
+        match self {
+            Self::MicrosecondsPerRequest => "CPU µs/request",
+            Self::InstructionsPerRequest => "instr./request",
+            Self::BytesPerThousandInstructions => "instr./B",
+            _ => "CPU s/GB",
+        }
+    }
+
+    /// How much of what costs are told of was done: gigabytes, or millions of requests. Where
+    /// instructions are counted, a nanosecond is one.
+    pub fn amount(self, sample: &Sample) -> f64 {
+        let requests = sample.counts.map_or(1, |counts| counts.transfers) as f64;
+        match self {
+            Self::MicrosecondsPerRequest => requests / 1e6,
+            Self::InstructionsPerRequest => requests / 1e9,
+            _ => sample.bytes as f64 / 1e9,
         }
     }
 

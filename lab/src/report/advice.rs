@@ -3,15 +3,17 @@
 //! wall time, and then the time of a request.
 
 mod jobs;
+mod reasons;
 
 use crate::contender::{Availability, Placement};
-use crate::host::kernel_crypto::aes_in_c;
 use crate::host::machine::Machine;
 use crate::record::{Experiment, Record};
-use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job, SERVER};
-use crate::report::table::{figure, interval, place};
-use coffer_measure::comparison::{self, Comparison, Finding};
-use coffer_measure::statistics::{CONFIDENCE, Estimate};
+use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job};
+use crate::report::advice::reasons::{
+    advised, doubt, in_c, of_this_length, reason, shared, told_by,
+};
+use coffer_measure::comparison::{self, COUNTED_WITHIN, Comparison, EQUIVALENT_WITHIN, Finding};
+use coffer_measure::statistics::Estimate;
 
 pub use jobs::Resource;
 
@@ -41,6 +43,8 @@ pub struct Row {
     pub resource: Resource,
     /// What its costs are.
     pub unit: String,
+    /// Whether they are instructions, and not time.
+    pub counted: bool,
     /// What is told beside them where they are how many times the same without encryption.
     amount: String,
     /// The best of each placement that ran, the cheapest first; "no encryption" among them.
@@ -85,6 +89,8 @@ pub struct Advice {
     pub verdict: Verdict,
     /// The resource that says so; the first where none does.
     pub decided_by: usize,
+    /// Another resource by which a choice would be another.
+    pub opposed_by: Option<usize>,
     /// What each resource says, in their order.
     pub rows: Vec<Row>,
     /// Why, in sentences.
@@ -116,9 +122,10 @@ fn for_job(job: &Job, record: &Record) -> Advice {
             about: job.about,
             verdict: Verdict::NotMeasured,
             decided_by: 0,
+            opposed_by: None,
             rows: Vec::new(),
             reasons: vec![format!(
-                "Not measured here: this run holds no experiment for it ({}).",
+                "Not measured here: this run does not hold all that it is judged by ({}).",
                 job.evidence[0].ids.join(", ")
             )],
             in_c: false,
@@ -143,11 +150,17 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Mach
     });
     let rows: Vec<Row> = rows.collect();
     let (verdict, decided_by) = verdict(&rows);
+    let opposed_by = rows.iter().position(|row| is_against(row, verdict));
     let mut reasons: Vec<String> = rows.iter().map(reason).collect();
+    reasons.extend(advised(&rows, verdict));
     reasons.extend(doubt(&rows, decided_by));
     reasons.extend(shared(job, &rows, (verdict, decided_by)));
-    reasons.push(told_by(&found));
-    reasons.extend(latency.as_ref().map(told_by));
+    if !rows.is_empty() {
+        let own = told_by(&found);
+        let other = latency.as_ref().map(told_by).filter(|other| *other != own);
+        reasons.extend([own].into_iter().chain(other));
+    }
+    reasons.extend(of_this_length(&rows));
     let caution = rows.get(decided_by).and_then(|row| in_c(row, machine));
     reasons.extend(caution.map(|driver| {
         format!(
@@ -169,6 +182,7 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Mach
         about: job.about,
         verdict,
         decided_by,
+        opposed_by,
         rows,
         reasons,
         in_c: caution.is_some(),
@@ -250,6 +264,7 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
     Some(Row {
         resource,
         unit: job.unit(resource, counted),
+        counted,
         amount: job.amount(resource, counted),
         compared,
         best,
@@ -285,7 +300,6 @@ fn verdict(rows: &[Row]) -> (Verdict, usize) {
         return (Verdict::OnlyOneRan(first.placement), 0);
     }
     let finding = |row: &Row| row.compared.map(|one| one.finding);
-    let decides = |row: &Row| finding(row) == Some(Finding::More);
     if let Some(index) = rows.iter().position(decides)
         && let (Some(first), _) = rows[index].leaders()
     {
@@ -300,79 +314,20 @@ fn verdict(rows: &[Row]) -> (Verdict, usize) {
     (verdict, 0)
 }
 
-/// What a row says, in a sentence.
-fn reason(row: &Row) -> String {
-    let told = |one: &Best| {
-        let (median, range) = (figure(one.cost.median), interval(&one.cost));
-        let placement = one.placement.word();
-        let amounts = one.amounts.map_or(String::new(), |(with, without)| {
-            let (with, without) = (figure(with), figure(without));
-            format!(", which is {with} beside {without} {}", row.amount)
-        });
-        format!("{} ({placement}) {median}{range}{amounts}", one.contender)
+/// Whether the second takes so much more than the first that it matters.
+fn decides(row: &Row) -> bool {
+    let margin = [EQUIVALENT_WITHIN, COUNTED_WITHIN][usize::from(row.counted)];
+    let matters =
+        |one: &Comparison| one.finding == Finding::More && one.ratio.median > 1.0 + margin;
+    row.compared.as_ref().is_some_and(matters)
+}
+
+/// Whether a row by itself would choose another placement.
+fn is_against(row: &Row, verdict: Verdict) -> bool {
+    let (Verdict::Choose(chosen), (Some(first), _)) = (verdict, row.leaders()) else {
+        return false;
     };
-    let unit = &row.unit;
-    match (row.leaders(), row.compared) {
-        ((Some(first), Some(second)), Some(compared)) => {
-            let both = format!("{} against {}", told(first), told(second));
-            format!("{unit}: {both}: {}.", times(&compared, row.is_relative()))
-        }
-        ((Some(first), _), _) => format!("{unit}: {}.", told(first)),
-        _ => String::new(),
-    }
-}
-
-fn times(compared: &Comparison, is_relative: bool) -> String {
-    let (median, range) = (figure(compared.ratio.median), interval(&compared.ratio));
-    match compared.finding {
-        Finding::More | Finding::Less => {
-            let what = ["the second takes", "the second’s is"][usize::from(is_relative)];
-            format!("{what} {median} times as much{range}")
-        }
-        Finding::Same => "no difference".to_owned(),
-        Finding::CannotTell => format!("can’t tell, {median} times{range}"),
-    }
-}
-
-/// The kernel's AES, where it is in C although the processor has instructions for it, and the row
-/// has a contender that uses it. WireGuard's cipher is another.
-fn in_c<'a>(row: &Row, machine: &'a Machine) -> Option<&'a str> {
-    let kernel = row.at(Placement::Kernel)?;
-    let driver = aes_in_c(&machine.drivers, &machine.instructions)?;
-    (!kernel.contender.contains("WireGuard")).then_some(driver.driver.as_str())
-}
-
-/// What a client on the same cores spends is in the time that decides.
-fn shared(job: &Job, rows: &[Row], (verdict, decided_by): (Verdict, usize)) -> Option<String> {
-    let decides = rows.get(decided_by)?.resource;
-    let is_choice = matches!(verdict, Verdict::Choose(_));
-    (is_choice && job.cpu_of == SERVER && decides != Resource::Cpu).then(|| {
-        "Client and server share the cores here: this time is that of both, and tells less of a \
-         server by itself."
-            .to_owned()
-    })
-}
-
-/// Where the figures stand.
-fn told_by((evidence, experiments): &Found<'_>) -> String {
-    let titles: Vec<&str> = experiments.iter().map(|one| one.title.as_str()).collect();
-    let mut text = format!("Told by: {}", titles.join(" · "));
-    let at = place(experiments[0].axis, evidence.x);
-    if !at.is_empty() {
-        text += &format!(", {at}");
-    }
-    text + "."
-}
-
-/// Where too few rounds were made for the intervals to hold what they should.
-fn doubt(rows: &[Row], decided_by: usize) -> Option<String> {
-    let confidence = rows.get(decided_by)?.compared?.ratio.confidence;
-    (confidence < CONFIDENCE).then(|| {
-        format!(
-            "With so few rounds these intervals hold with {:.0} % only: try more (--rounds).",
-            confidence * 100.0
-        )
-    })
+    decides(row) && first.placement != chosen
 }
 
 #[cfg(test)]

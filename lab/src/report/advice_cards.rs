@@ -8,7 +8,7 @@ use crate::report::advice::{Advice, Resource, Row, Verdict};
 use crate::report::experiments::anchor;
 use crate::report::plot::{bar, value};
 use crate::report::table::{figure, interval};
-use coffer_measure::comparison::Comparison;
+use coffer_measure::comparison::{Comparison, Finding};
 
 /// The columns.
 const PLACEMENTS: [Placement; 4] = [
@@ -61,7 +61,7 @@ fn matrix(all: &[&Advice]) -> Markup {
         div.chart role="group" aria-label="Jobs by placements" tabindex="0" {
             table.matrix {
                 caption {
-                    "How many times the best: 1.0 × takes least of what decides; “?” where the "
+                    "How many times the best of those that encrypt, by what decides; “?” where the "
                     "samples don’t tell. A job leads to its figures."
                 }
                 thead {
@@ -145,13 +145,25 @@ fn sentence(advice: &Advice) -> String {
     match (advice.verdict, row, compared(advice)) {
         (Verdict::Choose(placement), Some(row), Some(compared)) => {
             let in_c = if advice.in_c { IN_C } else { "" };
-            format!("{}: {}.{in_c}", where_to(placement), choice(row, compared))
+            let opposed = advice.opposed_by.and_then(|index| advice.rows.get(index));
+            let opposed = opposed.and_then(|row| Some((row, row.leaders().0?)));
+            let opposed = opposed.map_or_else(String::new, |(row, best)| {
+                let other = heading(best.placement).to_lowercase();
+                format!(" By {}: {other}.", what(row))
+            });
+            let choice = choice(row, compared);
+            format!("{}: {choice}.{opposed}{in_c}", where_to(placement))
         }
         (Verdict::NoDifference, ..) => {
             "No difference between the best two: they are within 5 %.".to_owned()
         }
         (Verdict::CannotTell, _, Some(compared)) if is_sparse(compared) => {
             "Can’t tell: too few rounds were made.".to_owned()
+        }
+        // A difference that is sure, and too small to choose by.
+        (Verdict::CannotTell, Some(row), Some(compared)) if compared.finding == Finding::More => {
+            let (times, what) = (figure(compared.ratio.median), what(row));
+            format!("Can’t tell: {times} times the {what} is too little to choose by.")
         }
         (Verdict::CannotTell, ..) => "Can’t tell: the samples scatter too much.".to_owned(),
         (Verdict::OnlyOneRan(placement), ..) => {
@@ -170,15 +182,20 @@ fn is_sparse(compared: &Comparison) -> bool {
     compared.ratio.confidence < CONFIDENCE_MIN
 }
 
+/// What a row is of.
+fn what(row: &Row) -> &'static str {
+    match (row.resource, row.counted) {
+        (Resource::Cpu, true) => "instructions",
+        (_, true) => "simulated time",
+        (Resource::Latency, _) => "time a request",
+        (Resource::Cpu, _) => "CPU time",
+        (Resource::Time, _) => "time",
+    }
+}
+
 /// What decides between the best and the next.
 fn choice(row: &Row, compared: &Comparison) -> String {
-    let what = match row.resource {
-        _ if row.unit.contains("instructions") => "instructions",
-        _ if row.unit.contains("simulated") => "simulated time",
-        Resource::Latency => "time a request",
-        Resource::Cpu => "CPU time",
-        Resource::Time => "time",
-    };
+    let what = what(row);
     let (Some(first), Some(next)) = row.leaders() else {
         return String::new();
     };

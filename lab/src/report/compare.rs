@@ -5,10 +5,13 @@ use std::path::Path;
 
 use crate::error::{Doing, LabError, Result};
 use crate::record::check::{fault, steers};
-use crate::record::{Experiment, FORMAT, Record, Series};
+use crate::record::{Experiment, FORMAT, Point, Record, Series};
 use crate::report::table::{figure, interval, place};
 use coffer_measure::comparison::{Comparison, Finding};
 use serde_json::Value;
+
+/// Of two lengths that differ by less, what begins and ends once weighs the same.
+const SAME_LENGTH: f64 = 1.2;
 
 /// Reads a record that `--json` wrote.
 pub fn read(path: &Path) -> Result<Record> {
@@ -92,9 +95,12 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
             let (Some(a), Some(b)) = (point.estimate(unit), there.estimate(unit)) else {
                 continue;
             };
-            let Some(compared) = point.compared_apart(there, unit) else {
+            let Some(mut compared) = point.compared_apart(there, unit) else {
                 continue;
             };
+            if unit.counts_instructions() && !are_as_long(point, there) {
+                compared = compared.of_other_lengths();
+            }
             let at = place(ours.axis, point.x);
             let verdict = told(&compared);
             let (a, b) = (figure(a.median), figure(b.median));
@@ -108,6 +114,18 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
         }
     }
     text
+}
+
+/// Whether as much was measured of both, in each round.
+fn are_as_long(a: &Point, b: &Point) -> bool {
+    let length = |one: &Point| {
+        let first = one.samples.first()?;
+        Some(first.counts.map_or(first.bytes, |counts| counts.transfers) as f64)
+    };
+    let (Some(a), Some(b)) = (length(a), length(b)) else {
+        return false;
+    };
+    a.max(b) < SAME_LENGTH * a.min(b)
 }
 
 fn told(compared: &Comparison) -> String {
@@ -125,7 +143,7 @@ fn told(compared: &Comparison) -> String {
 mod tests {
     use super::*;
     use crate::contender::{Availability, Contender, Placement};
-    use crate::record::{Axis, Point, Sample, Unit};
+    use crate::record::{Axis, Sample, Unit};
 
     #[test]
     fn versions_of_an_experiment_are_never_divided() {
@@ -204,6 +222,20 @@ mod tests {
         let text = compare(&a, &b);
         assert!(text.contains("raw/x: only in A") && text.contains("raw/y: only in B"));
         assert!(!text.contains("times"), "{text}");
+    }
+
+    /// Of one kernel, a quick run and a longer one: most of it was counted 5 to 16 % otherwise.
+    #[test]
+    fn counts_of_another_length_tell_no_small_difference() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lab");
+        let of = |name: &str| read(&folder.join(name)).unwrap();
+        let (quick, longer) = (of("kernel-debian-6.1.json"), of("sendfile-debian-6.1.json"));
+        let text = compare(&quick, &longer);
+        assert!(
+            text.contains("can't tell") && !text.contains("times B"),
+            "{text}"
+        );
+        assert!(compare(&quick, &quick).contains("no difference"));
     }
 
     #[test]

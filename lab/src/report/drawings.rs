@@ -5,7 +5,7 @@ use maud::Markup;
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Observed, Point, Series};
 use crate::report::plot::{Mark, bars, lines, shade};
-use crate::report::table::{cost, figure, place};
+use crate::report::table::{cost, figure, place, within};
 
 /// What was observed of a server, and is drawn below.
 const COPIED: &str = "bytes copied between kernel and program for each one delivered";
@@ -130,12 +130,10 @@ fn measured(experiment: &Experiment) -> Vec<Mark> {
         if found.low < found.high {
             told += &format!(", {} to {}", figure(found.low), figure(found.high));
         }
-        if let Some(took) = point.latency() {
-            let within = [took.half, took.most, took.nearly_all];
-            let [half, most, nearly_all] = within.map(|seconds| figure(seconds * 1e6));
+        if let Some([half, most, nearly_all]) = within(point) {
             told += &format!("; 50 % of requests within {half} µs, 95 % {most}, 99 % {nearly_all}");
         }
-        if let Some(cost) = cost(point) {
+        if let Some(cost) = cost(point, unit) {
             told += &format!("; {cost} {}", unit.cost());
         }
         Some((found.median, (found.low, found.high), told))
@@ -149,13 +147,17 @@ pub(super) fn of_others<'a>(
     published: &[&'a Published],
 ) -> Vec<(&'a Published, Mark)> {
     let places = bars_at(experiment);
+    // Of one process is no figure of two threads.
+    let fits = |figure: &Published, place: u64| {
+        experiment.axis == Axis::Single || figure.x.is_none_or(|x| x == place)
+    };
     let mut letters = 'a'..='z';
     let mark = |figure: &'a Published| {
         let (value, label) = (figure.megabytes()?, figure.label());
         let (x, name) = match places.as_deref() {
             None if figure.required => (figure.x?, format!("required {value}")),
             None => (figure.x?, letters.next().map_or(label, String::from)),
-            Some(&[place]) => (place, label),
+            Some(&[place]) if fits(figure, place) => (place, label),
             Some(places) => (figure.x.filter(|x| places.contains(x))?, label),
         };
         let mark = Mark {
@@ -171,4 +173,38 @@ pub(super) fn of_others<'a>(
     };
     let comparable = comparable(experiment, published).into_iter();
     comparable.filter_map(mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::{Contender, Placement};
+    use crate::record::published::published;
+    use crate::record::{Sample, Unit};
+
+    /// A's are of one process and of four; the bars are of two threads.
+    #[test]
+    fn figures_of_other_places_are_no_bars() {
+        let published = published().unwrap();
+        let point = |x| Point {
+            x,
+            samples: vec![Sample::new(1_000_000, 1.0, 1.0)],
+            observed: None,
+        };
+        let threads = |most| Experiment {
+            series: vec![Series {
+                contender: Contender::new("openssl speed", Placement::User, ""),
+                points: [1, most].map(point).into(),
+            }],
+            ..Experiment::new("raw/openssl-speed", Axis::Threads, Unit::MegabytesPerSecond)
+        };
+        let drawn = |most| {
+            let of_it = of_experiment(&published, "raw/openssl-speed");
+            let all = of_others(&threads(most), &of_it);
+            all.iter().map(|(_, mark)| mark.x).collect::<Vec<_>>()
+        };
+        assert_eq!(drawn(2), Vec::<u64>::new());
+        let four = drawn(4);
+        assert!(!four.is_empty() && four.iter().all(|x| *x == 4), "{four:?}");
+    }
 }

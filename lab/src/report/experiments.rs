@@ -9,7 +9,7 @@ use crate::report::beside;
 use crate::report::drawings::{comparable, drawings};
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
-use crate::report::table::{cost, counterparts, figure, place, warnings};
+use crate::report::table::{cost, counterparts, figure, place, warnings, within};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {
@@ -183,13 +183,14 @@ fn figures(experiment: &Experiment) -> Markup {
 
 fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Markup {
     html! {
-        @if let (Some(found), Some(cost)) = (point.estimate(experiment.unit), cost(point)) {
+        @let unit = experiment.unit;
+        @if let (Some(found), Some(cost)) = (point.estimate(unit), cost(point, unit)) {
             tr {
                 th scope="row" { (series.contender.name) }
                 @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
                 td { (figure(found.median)) }
                 @if experiment.unit.counts_instructions() && found.low == found.high {
-                    td { "exact" }
+                    td { "counted" }
                     td { "–" }
                 } @else {
                     td { (figure(found.low)) "–" (figure(found.high)) }
@@ -199,11 +200,7 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                 @if experiment.axis == Axis::Clients {
                     td { (figure(found.median / point.x as f64)) }
                 }
-                @if let Some(took) = point.latency() {
-                    @for seconds in [took.half, took.most, took.nearly_all] {
-                        td { (figure(seconds * 1e6)) }
-                    }
-                }
+                @for told in within(point).into_iter().flatten() { td { (told) } }
                 @if let Some(switches) = point.switches_of_a_transfer() {
                     td { (figure(switches)) }
                 }

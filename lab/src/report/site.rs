@@ -12,7 +12,7 @@ use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::experiments::groups;
 use crate::report::table::{figure, interval, place};
-use crate::report::{STYLE, commit, compare, day, page};
+use crate::report::{STYLE, commit, compare, day, page, remarks};
 use coffer_measure::comparison::EQUIVALENT_WITHIN;
 
 const SITE_SCRIPT: &str = include_str!("site.js");
@@ -164,7 +164,7 @@ fn picker(machines: &[Machine]) -> Markup {
                         " " (one.name)
                         small {
                             " " (one.record.machine.line()) ", " (day(&one.record.date)) ", by "
-                            (commit(&one.record.commit))
+                            (commit(&one.record.commit)) (remarks(&one.record))
                         }
                     }
                 }

@@ -14,7 +14,7 @@ use crate::record::shares::{self, Share};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 
 pub use counterparts::told as counterparts;
-pub use figures::{cost, figure, interval, place};
+pub use figures::{cost, figure, interval, place, within};
 pub use warnings::{is_disturbed, warnings};
 
 /// Prints to standard output. Who reads it may stop before its end, as `head` does.
@@ -115,8 +115,7 @@ fn steps(experiment: &Experiment, published: &[&Published]) -> Option<String> {
 
 /// How long requests took.
 fn waits(name: &str, at: &str, point: &Point) -> Option<String> {
-    let took = point.latency()?;
-    let [half, most, nearly_all] = [took.half, took.most, took.nearly_all].map(|s| figure(s * 1e6));
+    let [half, most, nearly_all] = figures::within(point)?;
     let most = format!("95 % within {most}, 99 % within {nearly_all}");
     Some(format!(
         "  a request, {at}, {name}: 50 % within {half} µs, {most}\n"
@@ -195,7 +194,7 @@ fn row(experiment: &Experiment, places: &[u64], series: &Series) -> Vec<String> 
         let Some(found) = estimate(0) else {
             return cells;
         };
-        let cost = series.at(0).and_then(cost);
+        let cost = series.at(0).and_then(|point| cost(point, experiment.unit));
         cells.push(figure(found.median));
         cells.push(format!("{}–{}", figure(found.low), figure(found.high)));
         cells.push(cost.unwrap_or("?".into()));

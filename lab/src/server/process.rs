@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use coffer_measure::process::cpu_seconds_with_ended;
 
 use crate::error::{Doing, LabError, Result};
 use crate::host::coffer_server;
-use crate::host::programs::Running;
+use crate::host::programs::{Running, marked};
 use crate::server::client::{Client, MoverClient};
 use crate::server::model::Model;
 use crate::server::s3::S3;
@@ -30,7 +30,7 @@ impl Server {
     /// Starts the file mover.
     pub(super) fn start(model: Model) -> Result<Self> {
         let program = std::env::current_exe().doing(|| "looking for this program".into())?;
-        let mut command = Command::new(program);
+        let mut command = marked(program);
         command.args(["serve-model", &model.argument()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut running = Running::start(&mut command)?;

@@ -283,22 +283,14 @@ fn entries<'a>(
     if entries.iter().any(|one| one.size.is_some()) {
         check_sizes(document)?;
     }
-    let mut etags = written_etags(entries, document)?;
+    let etags = written_etags(entries, document)?;
     let mut seen = HashSet::with_capacity(entries.len());
-    let is_first: Vec<_> = entries
-        .iter()
-        .zip(&etags)
-        .map(|(one, etag)| {
-            let conditions = (etag.as_deref(), &one.last_modified_time, one.size);
-            seen.insert((one.key.as_str(), version_sent(one), conditions))
-        })
-        .collect();
-    drop(seen);
-    let all = entries.iter().zip(etags.drain(..)).zip(is_first);
-    Ok(all
-        .filter(|(_, is_first)| *is_first)
-        .map(|(entry, _)| entry)
-        .collect())
+    let is_first = |(one, etag): &(&'a ObjectIdentifier, Option<String>)| {
+        let one = *one;
+        let conditions = (etag.clone(), &one.last_modified_time, one.size);
+        seen.insert((one.key.as_str(), version_sent(one), conditions))
+    };
+    Ok(entries.iter().zip(etags).filter(is_first).collect())
 }
 
 /// At most so much is told of what an entry names.

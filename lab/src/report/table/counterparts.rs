@@ -35,7 +35,21 @@ pub fn told(experiment: &Experiment) -> Vec<String> {
     let of_it = COUNTERPARTS
         .iter()
         .filter(|one| one.experiment == experiment.id);
-    of_it.flat_map(|one| one.told(experiment)).collect()
+    let told = of_it.flat_map(|one| one.told(experiment));
+    told.chain(direct_in_memory(experiment)).collect()
+}
+
+/// Older records have figures of O_DIRECT where there is nothing to pass.
+fn direct_in_memory(experiment: &Experiment) -> Option<String> {
+    let how = experiment.how.to_lowercase();
+    let measured = |one: &Series| one.contender.is_direct() && !one.points.is_empty();
+    let is_idle =
+        how.contains("the folder lies in memory") && experiment.series.iter().any(measured);
+    is_idle.then(|| {
+        "O_DIRECT: these files lie in memory, where a kernel may take the flag and passes \
+         nothing. Its figures are those of an ordinary file, and say nothing to A’s."
+            .to_owned()
+    })
 }
 
 impl Counterpart {
@@ -122,6 +136,18 @@ mod tests {
                 Unit::MegabytesPerSecond,
             )
         }
+    }
+
+    #[test]
+    fn o_direct_in_memory_is_told_to_be_idle() {
+        let mut file = Experiment::new("file/write", Axis::Single, Unit::MegabytesPerSecond);
+        file.series = vec![series("none, O_DIRECT", &[1.0])];
+        file.how = "To disk.".into();
+        assert_eq!(told(&file), Vec::<String>::new());
+        file.how = "To memory. The folder lies in memory.".into();
+        assert!(told(&file)[0].contains("passes nothing"));
+        file.series[0].points.clear();
+        assert_eq!(told(&file), Vec::<String>::new());
     }
 
     #[test]

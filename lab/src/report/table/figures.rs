@@ -1,6 +1,6 @@
 //! Figures as they stand in tables and plots.
 
-use crate::record::{Axis, COARSE_SECONDS, Point};
+use crate::record::{Axis, COARSE_SECONDS, Point, Sample, Unit};
 use coffer_measure::statistics::Estimate;
 
 /// A place of an axis, for people: `16 KiB`, `2 threads`.
@@ -40,7 +40,8 @@ pub fn figure(value: f64) -> String {
             let digits = 1 - v.log10().floor() as i32;
             format!("{v:.0$}", usize::try_from(digits).unwrap_or(2))
         }
-        v => format!("{v:.2}"),
+        // A sum of nothing is -0.
+        v => format!("{:.2}", v + 0.0),
     }
 }
 
@@ -66,22 +67,38 @@ fn thousands(value: u64) -> String {
     text
 }
 
-/// What each byte cost the processor. Where that was counted in ticks, and in too few of them to
-/// tell: only that it is less than so many. None without samples.
-pub fn cost(point: &Point) -> Option<String> {
-    let cpu = point.cpu()?;
-    if !point.cpu_is_coarse() {
-        return Some(figure(cpu.median));
+/// What 99 % of fewer requests stay within is what the slowest took.
+const NEARLY_ALL_MIN: u64 = 100;
+
+/// What half of a point's requests, 95 % and 99 % stayed within, in microseconds; None where they
+/// were not timed.
+pub fn within(point: &Point) -> Option<[String; 3]> {
+    let took = point.latency()?;
+    let mut counts = point.samples.iter().filter_map(|one| one.counts);
+    let few = counts.any(|one| one.transfers < NEARLY_ALL_MIN);
+    let [half, most, nearly_all] = [took.half, took.most, took.nearly_all].map(|s| figure(s * 1e6));
+    Some([half, most, if few { "–".to_owned() } else { nearly_all }])
+}
+
+/// What each byte, or each request, cost the processor. Where that was counted in ticks, and in too
+/// few of them to tell: only that it is less than so many. None without samples.
+pub fn cost(point: &Point, unit: Unit) -> Option<String> {
+    let of = |value: fn(&Sample, f64) -> f64| {
+        let all = point.samples.iter();
+        let all: Vec<f64> = all.map(|one| value(one, unit.amount(one))).collect();
+        Some(Estimate::of(&all)?.median)
+    };
+    if point.cpu_is_coarse() {
+        let most = COARSE_SECONDS / of(|_, amount| amount)?;
+        return Some(format!("< {}", figure(most)));
     }
-    let bytes: Vec<f64> = point.samples.iter().map(|one| one.bytes as f64).collect();
-    let gigabytes = Estimate::of(&bytes)?.median / 1e9;
-    Some(format!("< {}", figure(COARSE_SECONDS / gigabytes)))
+    Some(figure(of(|one, amount| one.cpu_seconds / amount)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Sample;
+    use crate::record::{Counts, Latency};
 
     #[test]
     fn figures_and_sizes_read_well() {
@@ -91,8 +108,8 @@ mod tests {
             ("100".into(), "10.0".into(), "0.12".into())
         );
         assert_eq!(
-            (figure(0.0), figure(0.0022)),
-            ("0.00".into(), "0.0022".into())
+            (figure(0.0), figure(-0.0), figure(0.0022)),
+            ("0.00".into(), "0.00".into(), "0.0022".into())
         );
         assert_eq!(
             (figure(0.000_95), figure(1.2e-8)),
@@ -117,8 +134,29 @@ mod tests {
     }
 
     #[test]
+    fn the_slowest_of_fifty_is_not_called_99_percent() {
+        let told = |transfers| {
+            let mut timed = point(&[0.1]);
+            timed.samples[0].latency = Some(Latency {
+                half: 1e-6,
+                most: 2e-6,
+                nearly_all: 3e-6,
+            });
+            timed.samples[0].counts = Some(Counts {
+                transfers,
+                context_switches: None,
+            });
+            within(&timed).unwrap()
+        };
+        assert_eq!(told(50), ["1.00", "2.00", "–"]);
+        assert_eq!(told(100), ["1.00", "2.00", "3.00"]);
+        assert_eq!(within(&point(&[0.1])), None);
+    }
+
+    #[test]
     fn a_few_ticks_are_no_figure() {
-        let told = |cpu_seconds: &[f64]| cost(&point(cpu_seconds)).unwrap();
+        let unit = Unit::MegabytesPerSecond;
+        let told = |cpu_seconds: &[f64]| cost(&point(cpu_seconds), unit).unwrap();
         // What a difference of two readings gives, not exactly whole ticks.
         let busy = |ticks: f64| (1_234_567.0 + ticks) / 100.0 - 1_234_567.0 / 100.0;
         assert_eq!(told(&[busy(2.0), busy(4.0), busy(4.0)]), "< 0.50");
@@ -127,6 +165,15 @@ mod tests {
         assert_eq!(told(&[busy(20.0), busy(21.0), busy(30.0)]), "2.10");
         // By a clock of nanoseconds.
         assert_eq!(told(&[0.012_345_678, 0.02, 0.023_456_789]), "0.20");
-        assert_eq!(cost(&point(&[])), None);
+        assert_eq!(cost(&point(&[]), unit), None);
+        // A gigabyte of requests for 15 bytes is nothing that happens.
+        let mut small = point(&[0.012_345_678]);
+        small.samples[0].counts = Some(Counts {
+            transfers: 1000,
+            context_switches: None,
+        });
+        let of = |unit| cost(&small, unit).unwrap();
+        assert_eq!(of(Unit::MicrosecondsPerRequest), "12.3");
+        assert_eq!(of(Unit::InstructionsPerRequest), "12,346");
     }
 }

@@ -1,0 +1,124 @@
+//! What is ground enough to choose by.
+
+use std::path::Path;
+
+use super::*;
+use crate::report::compare;
+
+/// A committed record.
+fn committed(name: &str) -> Record {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lab");
+    compare::read(&folder.join(name)).unwrap()
+}
+
+/// The quick run told 1.09 times the instructions and the longer one 1.00, for opposite places.
+#[test]
+fn two_lengths_of_a_run_give_one_advice() {
+    for name in ["kernel-debian-6.1.json", "sendfile-debian-6.1.json"] {
+        let record = committed(name);
+        let found = advice(&record);
+        let small = of(&found, "Small requests");
+        let user = Verdict::Choose(Placement::User);
+        assert_eq!(
+            (small.verdict, small.decided_by),
+            (user, 1),
+            "{name}: {small:?}"
+        );
+        let text = small.reasons.join(" ");
+        assert!(
+            text.contains("Counts are of a run of this length"),
+            "{text}"
+        );
+        let is_quick = page(&record, &[]).contains("A quick run (--quick).");
+        assert_eq!(is_quick, name.starts_with("kernel"), "{name}");
+    }
+}
+
+#[test]
+fn what_is_written_alone_tells_nothing_of_reading() {
+    let found = advice(&committed("kernel-debian-6.1.json"));
+    for job in ["Whole disk", "Block device"] {
+        let text = of(&found, job).reasons.join(" ");
+        let both = [
+            "Writing a file in memory",
+            "Reading a file that is in memory",
+        ];
+        assert!(both.iter().all(|title| text.contains(title)), "{text}");
+    }
+    let image = "none, ext4 in an image";
+    let all = vec![
+        series(image, Placement::None, 0, &rounds(2.0, 2.0)),
+        series("dm-crypt", Placement::Kernel, 0, &rounds(2.4, 2.4)),
+    ];
+    let written = experiment("file/write", Unit::MegabytesPerSecond, all);
+    let found = advice(&record(vec![written]));
+    assert_eq!(of(&found, "Block device").verdict, Verdict::NotMeasured);
+}
+
+/// Less than what the lab calls no difference is no choice, however sure it is.
+#[test]
+fn two_percent_are_no_choice() {
+    let all = transfer(&rounds(0.72 / 1.02, 1.0));
+    let streams = of(&all, "Large streams");
+    assert_ne!(streams.verdict, Verdict::Choose(Placement::Client));
+    // A few rounds further off keep it from being called the same.
+    let mut some = rounds(0.72 / 1.02, 1.0);
+    some.iter_mut().take(4).for_each(|one| one.0 /= 1.15);
+    let record = transferred(&some);
+    let found = advice(&record);
+    let streams = of(&found, "Large streams");
+    let compared = streams.rows[0].compared.unwrap();
+    assert_eq!(compared.finding, Finding::More, "{compared:?}");
+    assert_eq!(streams.verdict, Verdict::CannotTell);
+    assert!(page(&record, &[]).contains("times the CPU time is too little to choose by."));
+}
+
+/// What is advised by one resource may take more of another: page and card say so.
+#[test]
+fn what_is_advised_tells_what_it_takes_more_of() {
+    let record = transferred(&rounds(0.08, 2.0));
+    let found = advice(&record);
+    let streams = of(&found, "Large streams");
+    assert_eq!(streams.verdict, Verdict::Choose(Placement::Client));
+    let text = streams.reasons.join(" ");
+    assert!(
+        text.contains("s/GB, of what is advised: sealed 2.00, 2.00 times the best."),
+        "{text}"
+    );
+    assert!(page(&record, &[]).contains("times the CPU time. By time: user space."));
+}
+
+/// A request for 15 bytes says nothing of a stream.
+#[test]
+fn streams_are_not_judged_by_small_requests() {
+    let mut record = transferred(&rounds(0.72, 1.0));
+    let small = vec![
+        series("TLS", Placement::User, 15, &rounds(1.0, 1.0)),
+        series("sealed", Placement::Client, 15, &rounds(1.0, 5.0)),
+    ];
+    let mut small = experiment("sendfile/request", Unit::MicrosecondsPerRequest, small);
+    small.axis = Axis::FileBytes;
+    record.experiments.push(small);
+    let found = advice(&record);
+    assert_eq!(of(&found, "Large streams").verdict, Verdict::NoDifference);
+}
+
+/// TLS protects what its own connection carries.
+#[test]
+fn a_link_is_judged_by_what_protects_all_of_it() {
+    let all = [
+        series("TLS, rustls", Placement::User, 0, &rounds(1.0, 1.0)),
+        series("kernel TLS", Placement::Kernel, 0, &rounds(1.0, 1.0)),
+        series("SSH tunnel", Placement::User, 0, &rounds(1.1, 1.1)),
+        series("IPsec", Placement::Kernel, 0, &rounds(2.0, 2.0)),
+        series(
+            "WireGuard in a program",
+            Placement::User,
+            0,
+            &rounds(4.0, 4.0),
+        ),
+    ];
+    let link = link(Unit::MegabytesPerSecond, &all);
+    assert_eq!(link.verdict, Verdict::Choose(Placement::Kernel));
+    assert_eq!(link.ran, ["IPsec", "WireGuard in a program"]);
+}
