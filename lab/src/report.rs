@@ -5,9 +5,9 @@ pub mod table;
 
 pub mod plot;
 
-pub mod advice;
-
 pub mod compare;
+
+pub mod advice;
 
 mod drawings;
 

@@ -1,6 +1,7 @@
 """Answers as they were recorded of AWS, where no other test asks for them."""
 
 import re
+from html import unescape
 
 import pytest
 import requests
@@ -16,7 +17,7 @@ NO_VERSION = "This operation does not accept a version-id."
 
 def element(body, name):
     found = re.search(f"<{name}>(.*?)</{name}>".encode(), body)
-    return found and found[1].decode()
+    return found and unescape(found[1].decode())
 
 
 def argument(body):

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.skipif(needs_mount, reason="only root may mount a small
 def fill(folder):
     """Leaves no room, also none that a file system finds when it has written all out."""
     with open(folder / "filler", "wb", buffering=0) as filler:
-        for _ in range(3):
+        for piece_bytes in (4096, 4096, 1024, 1, 1):
             with contextlib.suppress(OSError):
                 while True:
-                    filler.write(bytes(4096))
+                    filler.write(bytes(piece_bytes))
             os.fsync(filler.fileno())
 
 

@@ -1,3 +1,5 @@
+//! What the samples of a record advise.
+
 use super::*;
 use crate::contender::Contender;
 use crate::host::kernel_crypto::Driver;
