@@ -223,6 +223,11 @@ def test_a_target_that_is_away_leaves_writes_in_doubt_and_reads_alone(server, tm
     add(server, url_of(copy), "--sync-wait", "1s")
     put(server, ["small-1"])
     assert metric(server, "coffer_replica_sync_in_doubt_total") == 0
+    s3 = s3_client(server)
+    upload = s3.create_multipart_upload(Bucket=BUCKET, Key="parts")["UploadId"]
+    part = s3.upload_part(Bucket=BUCKET, Key="parts", UploadId=upload, PartNumber=1, Body=b"x")
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    whole = {"Bucket": BUCKET, "Key": "parts", "UploadId": upload, "MultipartUpload": parts}
     copy.rename(away)
     copy.write_text("no folder")
     began = time.monotonic()
@@ -236,9 +241,13 @@ def test_a_target_that_is_away_leaves_writes_in_doubt_and_reads_alone(server, tm
     sync = status(server)["sync"]
     assert sync["in_doubt_count"] == 2 and sync["wait_seconds"] == 1, sync
     assert metric(server, "coffer_replica_sync_in_doubt_total") == 2
+    for _ in range(2):
+        with pytest.raises(ClientError, match="in doubt"):
+            s3.complete_multipart_upload(**whole)
     copy.unlink()
     away.rename(copy)
     reached(server, "following")
+    s3.complete_multipart_upload(**whole)
     put(server, ["small-3"])
     assert verify(server)[-1]["damage_count"] == 0
     server.kill()

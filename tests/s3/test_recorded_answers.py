@@ -160,6 +160,17 @@ def test_deleting_by_a_second_factor_is_never_on(s3, bucket):
     assert told["Status"] == "Enabled" and "MFADelete" not in told
 
 
+def test_a_condition_with_an_attribute_is_not_passed_over(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"1")
+    typed = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="xsd:string"'
+    for condition in (f'<ETag {typed}>"other"</ETag>', f"<Size {typed}>5abc</Size>"):
+        body = f"<Delete><Object><Key>a</Key>{condition}</Object></Delete>".encode()
+        asked = {"query": "delete", "body": body, "headers": raw.md5_of(body)}
+        status, _, told = raw.send(server, "POST", f"/{bucket}", **asked)
+        assert (status, element(told, "Code")) == (400, "MalformedXML"), told
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
+
+
 # Addresses
 
 

@@ -1,5 +1,6 @@
 """The client of examples/: written from docs/SEALED-TRANSFER.md alone, so that it proves it."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -14,6 +15,8 @@ from harness.raw import metric
 from harness.server import ROOT, clean_environment
 from harness.watching import Watching
 
+# What the object holds is these bytes, however a client would show them.
+PACKED = gzip.compress(b"small")
 EXAMPLE = ROOT / "examples/sealed_transfer.py"
 
 
@@ -54,7 +57,9 @@ def test_it_gets_what_any_client_wrote(serving, client, tmp_path):
     client.put_object(Bucket="open", Key="small", Body=b"small")
     sent = metric(serving, "coffer_transfer_sent_bytes_total")
     client.put_object(Bucket="open", Key="empty", Body=b"")
-    for key, body in (("parts", first + last), ("small", b"small"), ("empty", b"")):
+    client.put_object(Bucket="open", Key="gzip", Body=PACKED, ContentEncoding="gzip")
+    gotten = (("parts", first + last), ("small", b"small"), ("empty", b""), ("gzip", PACKED))
+    for key, body in gotten:
         done(serving, "get", key, tmp_path / key)
         assert (tmp_path / key).read_bytes() == body
     grown = metric(serving, "coffer_transfer_sent_bytes_total") - sent

@@ -108,6 +108,14 @@ impl CopyWriter {
         self.end.last().known
     }
 
+    /// Whether nothing stands behind what this wrote last. A head of which no answer came may.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Store`](crate::ReplicaError::Store), of a store that does not answer.
+    pub async fn is_newest(&self) -> Result<bool> {
+        Ok(self.copy.newest_number().await?.unwrap_or(0) <= self.known().number)
+    }
+
     /// What the copy holds as of now, of which nothing is read again.
     pub(crate) fn state(&self) -> Result<State> {
         let base = Arc::new(self.head.clone());

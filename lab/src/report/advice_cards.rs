@@ -165,7 +165,13 @@ fn sentence(advice: &Advice) -> String {
             let (times, what) = (figure(compared.ratio.median), what(row));
             format!("Can’t tell: {times} times the {what} is too little to choose by.")
         }
-        (Verdict::CannotTell, ..) => "Can’t tell: the samples scatter too much.".to_owned(),
+        (Verdict::CannotTell, ..) => match too_small(advice) {
+            Some((row, one)) => {
+                let (times, what) = (figure(one.ratio.median), what(row));
+                format!("Can’t tell: {times} times the {what} is too little to choose by.")
+            }
+            None => "Can’t tell: the samples scatter too much.".to_owned(),
+        },
         (Verdict::OnlyOneRan(placement), ..) => {
             let why = if advice.absent.is_empty() {
                 "none does this elsewhere"
@@ -176,6 +182,17 @@ fn sentence(advice: &Advice) -> String {
         }
         _ => "Not measured here.".to_owned(),
     }
+}
+
+/// The row whose samples tell a difference, where none scatters.
+fn too_small(advice: &Advice) -> Option<(&Row, &Comparison)> {
+    let compared = |row| -> Option<(&Row, &Comparison)> {
+        let row: &Row = row;
+        Some((row, row.compared.as_ref()?))
+    };
+    let all = || advice.rows.iter().filter_map(compared);
+    let scatters = all().any(|(_, one)| one.finding == Finding::CannotTell);
+    all().find(|(_, one)| !scatters && one.finding == Finding::More)
 }
 
 fn is_sparse(compared: &Comparison) -> bool {

@@ -58,6 +58,19 @@ impl S3Error {
         }
     }
 
+    /// Whether the server failed, and what was asked for may have happened: not where it had no
+    /// turn for it.
+    pub fn is_doubtful(&self) -> bool {
+        let fails = matches!(
+            self,
+            Self::Refused {
+                status: 500 | 503,
+                ..
+            }
+        );
+        fails && self.code() != Some("SlowDown")
+    }
+
     /// Whether the server answered that there is no such thing.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
+use crate::limits::COMMIT_AGE_SLACK;
 use crate::s3::body::Answer;
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
@@ -102,7 +103,9 @@ impl ObjectHead {
     pub(crate) fn age(&self) -> Option<Duration> {
         let date = |name| date_of(&self.headers, name);
         let age = date("date")? - date("last-modified")?;
-        Some(age.try_into().unwrap_or_default())
+        // Older than its clock, which was set back: nothing is known of when.
+        let is_known = !(age + COMMIT_AGE_SLACK).is_negative();
+        is_known.then(|| age.try_into().unwrap_or_default())
     }
 
     /// What users have said of it: names without their prefix, and values.

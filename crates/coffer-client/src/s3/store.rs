@@ -177,13 +177,18 @@ impl Client {
         F: Future<Output = Result<Stored, S3Error>>,
     {
         let mut attempt = 0;
+        let mut is_doubtful = false;
         loop {
             let error = match ask().await {
                 Ok(stored) => return Ok(stored),
                 Err(error) => error,
             };
             attempt += 1;
-            let is_unknown = error.is_without_answer() || error.is_used_up() || error.is_gone();
+            // What a server called doubtful may be there and not be kept: only an answer tells, and
+            // a completion that is asked again is answered.
+            let is_lost = error.is_without_answer() || error.is_used_up();
+            let is_unknown = error.is_gone() || (is_lost && !is_doubtful);
+            is_doubtful |= error.is_doubtful();
             let waited = self.pause(attempt, error).await;
             if is_unknown {
                 match self.found(awaited).await {

@@ -167,16 +167,21 @@ fn check_size(headers: &http::HeaderMap) -> S3Result {
     Err(s3_error!(InvalidArgument, "{what}"))
 }
 
-/// The same of a document.
-fn check_sizes(document: &[u8]) -> S3Result {
+/// The same of a document in which so many entries have one.
+fn check_sizes(document: &[u8], count: usize) -> S3Result {
     let malformed = || s3_error!(MalformedXML, "A Size is a number of bytes");
     let text = xml::canonical(document, DELETE_BODY_MAX_BYTES).map_err(|_| malformed())?;
-    let mut sizes = text.split("<Size>").skip(1);
-    let is_number = sizes.all(|rest| {
+    let sizes = text.split("<Size>").skip(1);
+    let is_number = |rest: &&str| {
         let size = rest.split('<').next().unwrap_or_default();
         is_size(size.trim().as_bytes())
-    });
-    if is_number { Ok(()) } else { Err(malformed()) }
+    };
+    // An element with an attribute is read all the same, and not found here.
+    if sizes.filter(is_number).count() == count {
+        Ok(())
+    } else {
+        Err(malformed())
+    }
 }
 
 /// The conditions that S3 has on deletions in directory buckets. A size that no object has matches
@@ -280,8 +285,9 @@ fn entries<'a>(
             "A deletion names 1 to 1000 objects"
         ));
     }
-    if entries.iter().any(|one| one.size.is_some()) {
-        check_sizes(document)?;
+    let sizes = entries.iter().filter(|one| one.size.is_some()).count();
+    if sizes > 0 {
+        check_sizes(document, sizes)?;
     }
     let etags = written_etags(entries, document)?;
     let mut seen = HashSet::with_capacity(entries.len());
@@ -329,7 +335,11 @@ fn written_etags(entries: &[ObjectIdentifier], document: &[u8]) -> S3Result<Vec<
         Some(rest.split('<').next().unwrap_or_default().to_owned())
     };
     let etags: Vec<_> = text.split("<Object>").skip(1).map(written).collect();
-    if etags.len() == entries.len() {
+    // An element with an attribute is read all the same, and not found here.
+    let is_found =
+        |(one, etag): (&ObjectIdentifier, &Option<String>)| one.e_tag.is_some() == etag.is_some();
+    let are_found = etags.len() == entries.len() && !text.contains("<Object ");
+    if are_found && entries.iter().zip(&etags).all(is_found) {
         Ok(etags)
     } else {
         Err(malformed())

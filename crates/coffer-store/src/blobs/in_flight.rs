@@ -284,12 +284,11 @@ fn create_file(path: &Path, is_cache: bool) -> io::Result<File> {
     options.write(true).create_new(true).mode(0o600);
     match (options.open(path), path.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
-            if is_cache {
-                fs::create_dir_all(folder)?;
-            } else {
-                for folder in [folder.parent().unwrap_or(folder), folder] {
-                    make_folder(folder)?;
-                }
+            // Never the data folder, which was moved away where it is missing.
+            let depth = if is_cache { 4 } else { 2 };
+            let folders: Vec<_> = folder.ancestors().take(depth).collect();
+            for folder in folders.into_iter().rev() {
+                make_folder(folder)?;
             }
             options.open(path)
         }

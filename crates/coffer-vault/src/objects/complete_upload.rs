@@ -84,7 +84,11 @@ impl Vault {
         let on = On::Object(&complete.name);
         let (upload, parts) = match grant.find(Act::WriteObject, on, find).await? {
             Found::UnderWay(upload, parts) => (upload, parts),
-            Found::Finished(finished) => return Ok(stored(finished, grant.level())),
+            Found::Finished(finished) => {
+                // What completed it may have been answered that it is in doubt.
+                self.inner.copies.waited_for.acknowledge().await?;
+                return Ok(stored(finished, grant.level()));
+            }
         };
         self.check_upload(subject, &mut grant, Action::PutObject, &upload)
             .await?;
@@ -97,7 +101,10 @@ impl Vault {
             Err(error) => {
                 let finished = |bucket| finished(bucket, id, request, error);
                 match grant.prepare(finished).await? {
-                    Found::Finished(finished) => Ok(stored(finished, grant.level())),
+                    Found::Finished(finished) => {
+                        self.inner.copies.waited_for.acknowledge().await?;
+                        Ok(stored(finished, grant.level()))
+                    }
                     Found::UnderWay(..) => Err(VaultError::NoSuchUpload),
                 }
             }

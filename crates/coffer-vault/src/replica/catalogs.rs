@@ -101,8 +101,15 @@ impl Round {
             // What the pages name stays until it is put.
             let _pin = bucket.blobs.pin();
             let cursor = self.entry.cursor;
-            let taken = bucket.catalog.take_pages(cursor, SEGMENT_PAGES_MAX).await?;
-            let taken = taken.ok_or(VaultError::ShuttingDown)?;
+            let taken = match bucket.catalog.take_pages(cursor, SEGMENT_PAGES_MAX).await {
+                Ok(Some(taken)) => taken,
+                failed => {
+                    // What has arrived is not taken again.
+                    self.unfinished.insert(row.id, chain);
+                    failed?;
+                    return Err(VaultError::ShuttingDown);
+                }
+            };
             if taken.is_base {
                 chain = None;
             }

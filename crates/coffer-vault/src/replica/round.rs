@@ -216,6 +216,9 @@ impl Round {
         let has_rested = known.is_some() && known.as_ref().map(|head| head.number) == entry.rested;
         let writer = CopyWriter::resume(copy, known.as_ref()).await?;
         self.doubt = None;
+        // That wrote a head which names what the one before it does.
+        let before = writer.head().number.saturating_sub(1);
+        self.forget_gone(&writer, before).await?;
         if has_rested {
             self.complete_ms = self.began_ms;
         }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Standby, standby_folder};
 use crate::blocking::blocking;
-use crate::data_folder::failed;
+use crate::data_folder::{Folder, failed};
 use crate::error::{Result, VaultError};
 use crate::replica::{Work, new_file, sync_folders};
 
@@ -38,6 +38,7 @@ impl Standby {
             return Ok(());
         }
         let data = self.data().to_owned();
+        Folder::assure_own(&data)?;
         let before = blocking(move || catalog_there(&data, id)).await?;
         let is_there = before.as_ref() == Some(state);
         let building = standby_folder(self.data())
@@ -141,6 +142,7 @@ fn inode_of(file: &File) -> Result<u64> {
 
 /// Puts a catalog in the place of the one before.
 fn finish(data: &Path, id: BucketId, building: &Path, reached: &Reached) -> Result<()> {
+    Folder::assure_own(data)?;
     let path = segment_file(data, id);
     let folder = path.parent().unwrap_or(data);
     fs::create_dir_all(folder).map_err(failed("make", folder))?;

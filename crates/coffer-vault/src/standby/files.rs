@@ -11,7 +11,7 @@ use coffer_replica::{CopyReader, Piece};
 
 use super::Standby;
 use crate::blocking::blocking;
-use crate::data_folder::failed;
+use crate::data_folder::{Folder, failed};
 use crate::error::Result;
 use crate::replica::new_file;
 
@@ -60,6 +60,7 @@ async fn fetch(reader: &CopyReader, path: &Path, pieces: &[Piece]) -> Result<u64
     let kept_bytes: u64 = pieces[..kept].iter().map(|piece| piece.bytes).sum();
     let folder = path.parent().unwrap_or(path).to_owned();
     let unfinished = path.with_extension("new");
+    Folder::assure_own(path)?;
     let mut file = if kept > 0 {
         // What is there is the beginning: states have no other name for a file that grows.
         let mut file = OpenOptions::new().write(true).open(path);
@@ -85,6 +86,7 @@ async fn fetch(reader: &CopyReader, path: &Path, pieces: &[Piece]) -> Result<u64
     let path = path.to_owned();
     blocking(move || {
         file.sync_all().map_err(failed("sync", &path))?;
+        Folder::assure_own(&path)?;
         if kept == 0 {
             fs::rename(&unfinished, &path).map_err(failed("rename", &unfinished))?;
         }
@@ -115,6 +117,7 @@ fn remove_others(audit: &Path, wanted: &BTreeMap<String, Vec<Piece>>) -> Result<
     let Ok(entries) = fs::read_dir(audit) else {
         return Ok(());
     };
+    Folder::assure_own(audit)?;
     for entry in entries {
         let path = entry.map_err(failed("read", audit))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();

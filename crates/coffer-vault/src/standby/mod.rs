@@ -102,7 +102,7 @@ pub struct Standby {
     /// The number of the last state.
     number: u64,
     swept: Option<Instant>,
-    _lock: Folder,
+    folder: Folder,
 }
 
 /// A copy that was reached, with the keystore that opens it.
@@ -157,13 +157,19 @@ impl Standby {
             has_served: false,
             number,
             swept: None,
-            _lock: lock,
+            folder: lock,
         })
     }
 
     /// How it stands, and how its promotion is asked for.
     pub fn link(&self) -> &StandbyLink {
         &self.link
+    }
+
+    /// Has `end` called by whatever is about to write or remove something in the folder and finds
+    /// that another one has its name, before it does.
+    pub fn when_folder_is_another(&self, end: impl Fn() + Send + Sync + 'static) {
+        self.folder.when_another(end);
     }
 
     fn data(&self) -> &Path {

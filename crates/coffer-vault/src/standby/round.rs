@@ -14,7 +14,7 @@ use super::served::ServedState;
 use super::states::{self, StateRecord};
 use super::{Standby, standby_folder};
 use crate::blocking::blocking;
-use crate::data_folder::failed;
+use crate::data_folder::{Folder, failed};
 use crate::error::{Result, VaultError};
 use crate::gateways::Position;
 use crate::system::System;
@@ -161,6 +161,7 @@ fn remove_others(
     wanted: &BTreeMap<BucketId, BucketState>,
     cache: Option<&BlobCache>,
 ) -> Result<()> {
+    Folder::assure_own(data)?;
     let standby = standby_folder(data);
     for folder in [
         data.join("buckets"),

@@ -10,7 +10,7 @@ use coffer_store::CATALOG_FILE;
 use serde::{Deserialize, Serialize};
 
 use super::standby_folder;
-use crate::data_folder::{failed, write_private};
+use crate::data_folder::{Folder, failed, write_private};
 use crate::error::{Result, VaultError};
 use crate::replica::KEY_FILES;
 
@@ -65,6 +65,7 @@ pub(super) fn clear(data: &Path) -> Result<u64> {
 
 /// Makes a state of what the folder holds. It has its name when it is whole.
 pub(super) fn make(data: &Path, number: u64, record: &StateRecord) -> Result<PathBuf> {
+    Folder::assure_own(data)?;
     let folder = states_folder(data).join(number.to_string());
     let unfinished = folder.with_extension("new");
     if unfinished.exists() {

@@ -24,7 +24,7 @@ pub async fn watch(vault: Vault) {
 }
 
 /// Without closing anything: that would be done by path.
-fn end() {
+pub fn end() {
     let told = "error: the data folder was moved away, and another one has its name: this server \
                 ends at once. What was acknowledged is in the folder that was moved";
     // Not by the log's queue, which would be lost.

@@ -22,6 +22,7 @@ use crate::gateways::authority::share_authority;
 use crate::gateways::forward::Forwarder;
 use crate::gateways::identity::GatewayIdentity;
 use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, PROMOTION_ANSWER_WAIT};
+use crate::serve::folder_watch;
 use crate::serve::gateway::Gateway;
 use crate::serve::listeners::Listeners;
 use crate::serve::signals::{Reloads, Signals};
@@ -72,6 +73,7 @@ impl Follower {
             is_of_engine: following.engine.is_some(),
         })
         .await?;
+        standby.when_folder_is_another(folder_watch::end);
         let link = standby.link().clone();
         let (told, turns) = mpsc::channel(1);
         let task = tokio::spawn(async move {

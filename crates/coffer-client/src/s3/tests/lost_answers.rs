@@ -106,10 +106,22 @@ async fn what_the_server_says_itself_is_no_lost_answer() {
     let doubt = "<Error><Code>InternalError</Code><Message>it may have happened</Message></Error>";
     for status in ["500 x", "503 x"] {
         let (doubt, anew) = (answer(status, doubt), answer("200 OK", ""));
-        let (stored, asked, _) = put(&[&doubt, &anew]).await;
-        assert_eq!(stored.unwrap().etag, "\"e\"");
-        assert_eq!(asked, ["PUT", "PUT"]);
+        // Nor is one that is lost after it, for what is there may be what was called doubtful.
+        let cases: [&[&str]; 2] = [&[&doubt, &anew], &[&doubt, "", &anew]];
+        for answers in cases {
+            let (stored, asked, _) = put(answers).await;
+            assert_eq!(stored.unwrap().etag, "\"e\"");
+            assert_eq!(asked, vec!["PUT"; answers.len()]);
+        }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_date_of_a_clock_that_was_set_back_tells_nothing() {
+    let later = found(&[("last-modified", "Tue, 14 Nov 2023 23:13:20 GMT")]);
+    let anew = answer("200 OK", "");
+    let (_, asked, _) = put(&["", &later, &anew]).await;
+    assert_eq!(asked, ["PUT", "HEAD", "PUT"]);
 }
 
 fn parts() -> Vec<DonePart> {

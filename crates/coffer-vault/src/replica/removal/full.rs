@@ -112,6 +112,10 @@ impl Round {
         if self.readers.load(Ordering::SeqCst) > 0 {
             return Ok(());
         }
+        // One of which no answer came may be there: the next commit finds it.
+        if self.notes_new() && !writer.is_newest().await? {
+            return Ok(());
+        }
         let is_sure = self.notes_new() && !self.is_in_doubt();
         if is_sure {
             self.remove_unnamed(writer).await?;
@@ -119,9 +123,13 @@ impl Round {
                 tracing::debug!(copy = self.name(), %error, "buckets stay that are gone");
             }
         }
+        if self.readers.load(Ordering::SeqCst) > 0 {
+            return Ok(());
+        }
         let swept = self.make_room(writer).await?;
         let is_only = swept.is_complete && swept.floor == writer.head().number;
-        if is_sure && is_only && !self.is_in_doubt() {
+        let is_read = self.readers.load(Ordering::SeqCst) > 0;
+        if is_sure && is_only && !is_read {
             self.remove_unneeded(writer).await?;
         }
         Ok(())
@@ -146,9 +154,15 @@ impl Round {
     /// use, and goes with it; a round may find no room for what it puts before its head.
     async fn leave_gone_buckets(&mut self, writer: &mut CopyWriter) -> Result<()> {
         let inner = self.inner()?;
-        let _changing = inner.changing_buckets.lock().await;
-        let rows = inner.system.buckets();
+        let rows = {
+            let _changing = inner.changing_buckets.lock().await;
+            inner.system.buckets()
+        };
         let is_there: HashSet<String> = rows.iter().map(|row| row.id.to_string()).collect();
+        self.chains
+            .retain(|id, _| is_there.contains(&id.to_string()));
+        self.unfinished
+            .retain(|id, _| is_there.contains(&id.to_string()));
         let mut next = writer.head().clone();
         next.buckets.retain(|id, _| is_there.contains(id));
         if next.buckets.len() == writer.head().buckets.len() {
@@ -164,9 +178,31 @@ impl Round {
             self.unfinished.remove(&id);
             self.renewed.insert(id);
         }
-        self.commit(writer, next).await?;
+        self.forget_gone(writer, writer.head().number).await?;
+        // It names no more than the one before, so new blobs are as new as they were.
+        writer.commit(next).await?;
         self.progress.window(writer.head());
         self.note_head(writer).await
+    }
+
+    /// Forgets lists of blobs that no head behind `from` or one before it names: such a head names
+    /// what that one does. They are found again.
+    pub(in crate::replica) async fn forget_gone(
+        &mut self,
+        writer: &CopyWriter,
+        from: u64,
+    ) -> Result<()> {
+        let lists = match self.gone.take() {
+            Some(lists) => lists,
+            None => writer.gone_lists().await?,
+        };
+        let (behind, kept): (Vec<_>, Vec<_>) =
+            lists.into_iter().partition(|list| list.head >= from);
+        for list in &behind {
+            writer.remove_list(list).await?;
+        }
+        self.gone = Some(kept);
+        Ok(())
     }
 
     /// Removes blobs that are of no object any more, and that the newest head does not name, which
