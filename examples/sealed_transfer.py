@@ -1,8 +1,6 @@
 """sealed_transfer.py get|put https://HOST:PORT/BUCKET/NAME FILE: docs/SEALED-TRANSFER.md as code.
-
 The access key is found where the aws CLI finds it, the server's authority (tls/ca.pem) is named
 by AWS_CA_BUNDLE. Objects are held in memory. Needs cryptography 50 or newer; botocore signs."""
-
 import hashlib
 import os
 import ssl
@@ -16,6 +14,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.session import get_session
 from cryptography.cobblestone import Cobblestone256Decryptor, Cobblestone256Encryptor
 
+HOOKS = {"response": [lambda a: a.raise_for_status() and a.headers.pop("content-encoding", 0)]}
 
 def sign(request):
     signed = AWSRequest(request.method, str(request.url), dict(request.headers), request.content)
@@ -23,27 +22,23 @@ def sign(request):
     request.headers.update(dict(signed.headers))
     return request
 
-
-def data_port(offer):
-    there = url.copy_with(scheme="https" if offer.get("tls") else "http", port=offer["port"])
+def data_port(url, offer):
+    scheme = "https" if offer.get("tls") else "http"
+    there = httpx.URL(url).copy_with(scheme=scheme, port=offer["port"])
     return offer.get("url") or there.join(f"/transfer/{offer['ticket']}")
 
-
-verb, url, file = sys.argv[1], httpx.URL(sys.argv[2]), Path(sys.argv[3])
-authority = ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE"))
-hooks = {"response": [lambda a: a.raise_for_status() and a.headers.pop("content-encoding", 0)]}
-s3 = httpx.Client(auth=sign, verify=authority, event_hooks=hooks, timeout=None)
-if verb == "put":
+def put(s3, url, file):
     body = file.read_bytes()
     told = {"x-amz-checksum-sha256": b64encode(hashlib.sha256(body).digest()).decode()}
     wanted = {"x-coffer-transfer-length": str(len(body)), "x-amz-checksum-algorithm": "SHA256"}
     offer = s3.post(url, params={"coffer-transfer": ""}, headers=wanted).json()
     if offer["transfer"] == "sealed":
         sealing = Cobblestone256Encryptor(b64decode(offer["key"]), b64decode(offer["context"]))
-        s3.put(data_port(offer), content=sealing.update(body) + sealing.finalize(), auth=None)
+        s3.put(data_port(url, offer), content=sealing.update(body) + sealing.finalize(), auth=None)
         told["x-coffer-transfer"], body = offer["ticket"], b""
     s3.put(url, headers=told, content=body)
-else:
+
+def get(s3, url, file):
     head, body = s3.head(url).headers, bytearray()
     wanted = {"x-coffer-transfer": "sealed", "if-match": head["etag"]}
     version = {"versionId": head["x-amz-version-id"]} if "x-amz-version-id" in head else None
@@ -52,9 +47,14 @@ else:
         if "x-coffer-transfer" not in answer.headers:
             body += answer.content
             continue
-        sealed = memoryview(s3.get(data_port(answer.json()), auth=None).content)
+        sealed = memoryview(s3.get(data_port(url, answer.json()), auth=None).content)
         for part in answer.json()["segments"]:
             opening = Cobblestone256Decryptor(b64decode(part["key"]), b64decode(part["context"]))
             message, sealed = sealed[: part["sealed_bytes"]], sealed[part["sealed_bytes"] :]
             body += opening.update(b64decode(part["header"]) + message) + opening.finalize()
     file.write_bytes(body)
+
+if __name__ == "__main__":
+    authority = ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE"))
+    with httpx.Client(auth=sign, verify=authority, event_hooks=HOOKS, timeout=None) as client:
+        {"get": get, "put": put}[sys.argv[1]](client, sys.argv[2], Path(sys.argv[3]))

@@ -32,7 +32,7 @@ def example():
 
 def http_client(example, server):
     authority = ssl.create_default_context(cafile=str(server.ca))
-    return httpx.Client(auth=example.Signature(), verify=authority, timeout=3)
+    return httpx.Client(auth=example.sign, verify=authority, event_hooks=example.HOOKS, timeout=3)
 
 
 def counted(server, direction, outcome):
@@ -153,7 +153,7 @@ class Worker(threading.Thread):
         self.example, self.number, self.rounds = example, number, rounds
         self.s3 = http_client(example, server)
         self.url = f"https://127.0.0.1:{front.port}/open/"
-        self.path = str(folder / f"file-{number}")
+        self.path = folder / f"file-{number}"
         self.random = random.Random(f"{seed}/{number}")
         self.possible = {f"{number}-{name}": [None] for name in range(NAMES)}
         self.done = self.failed = 0
@@ -177,8 +177,7 @@ class Worker(threading.Thread):
         return int(16_385 * (64 ** self.random.random()))
 
     def put(self, name, body):
-        with open(self.path, "wb") as file:
-            file.write(body)
+        self.path.write_bytes(body)
         try:
             self.example.put(self.s3, self.url + name, self.path)
         except Exception:  # noqa: BLE001 - whatever a broken network makes of it
@@ -195,8 +194,7 @@ class Worker(threading.Thread):
             self.failed += 1
             return
         self.done += 1
-        with open(self.path, "rb") as file:
-            got = file.read()
+        got = self.path.read_bytes()
         # What failed may still have been committed, perhaps a moment later: all stay possible.
         assert got in self.possible[name], f"{name} came altered: {len(got)} bytes"
 

@@ -22,7 +22,7 @@ use futures::StreamExt;
 use super::BLOBS_LISTED;
 use crate::blocking::blocking;
 use crate::error::Result;
-use crate::limits::{COPY_DOUBT_TIME, COPY_GONE_MAX};
+use crate::limits::{COPY_DOUBT_TIME, COPY_GONE_LOOK, COPY_GONE_LOOKS, COPY_GONE_MAX};
 use crate::replica::files::{SCRATCH, new_file};
 use crate::replica::round::Round;
 
@@ -71,7 +71,7 @@ impl Round {
                 continue;
             }
             for ids in ids.chunks(BLOBS_LISTED) {
-                let gone = self.deleted(bucket, ids.to_vec()).await?;
+                let gone = self.deleted_soon(bucket, ids).await?;
                 if gone.is_empty() {
                     continue;
                 }
@@ -81,6 +81,29 @@ impl Round {
             }
         }
         Ok(())
+    }
+
+    /// Those of them that were deleted: a file goes a moment after its row, and the next head makes
+    /// all of them known as those that a head may name.
+    async fn deleted_soon(&self, bucket: BucketId, ids: &[BlobId]) -> Result<Vec<BlobId>> {
+        let inner = self.inner()?;
+        let opened = inner
+            .open_buckets
+            .open(&inner.folder, &inner.keystore, bucket);
+        // Of one that can't be opened it is not known what was deleted: all of it stays.
+        let Ok(opened) = opened.await else {
+            return Ok(Vec::new());
+        };
+        let mut looks = 0;
+        loop {
+            let gone = self.deleted(bucket, ids.to_vec()).await?;
+            let without_row = opened.catalog.without_blob(ids.to_vec()).await?;
+            looks += 1;
+            if gone.len() >= without_row.len() || looks >= COPY_GONE_LOOKS {
+                return Ok(gone);
+            }
+            tokio::time::sleep(COPY_GONE_LOOK).await;
+        }
     }
 
     /// Before a copy is gone on with that has no room for the head which that takes: removes what
