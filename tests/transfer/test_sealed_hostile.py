@@ -32,7 +32,10 @@ def example():
 
 def http_client(example, server):
     authority = ssl.create_default_context(cafile=str(server.ca))
-    return httpx.Client(auth=example.sign, verify=authority, event_hooks=example.HOOKS, timeout=3)
+    # A connection for each transfer: it is connections that are cut.
+    alone = httpx.Limits(max_keepalive_connections=0)
+    settings = {"verify": authority, "event_hooks": example.HOOKS, "limits": alone}
+    return httpx.Client(auth=example.sign, timeout=3, **settings)
 
 
 def counted(server, direction, outcome):

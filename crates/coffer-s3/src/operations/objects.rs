@@ -272,8 +272,8 @@ pub(crate) async fn delete_objects(
     }))
 }
 
-/// What is to be deleted, as it was read from a document, each with its `ETag` as it was written: an
-/// entry that says the same as one before it is none of its own (as on AWS), and makes no second
+/// What is to be deleted, as it was read from a document, each with its `ETag` as it was written.
+/// An entry that says the same as one before it is none of its own (as on AWS), and makes no second
 /// delete marker.
 fn entries<'a>(
     entries: &'a [ObjectIdentifier],

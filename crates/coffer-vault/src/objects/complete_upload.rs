@@ -84,11 +84,7 @@ impl Vault {
         let on = On::Object(&complete.name);
         let (upload, parts) = match grant.find(Act::WriteObject, on, find).await? {
             Found::UnderWay(upload, parts) => (upload, parts),
-            Found::Finished(finished) => {
-                // What completed it may have been answered that it is in doubt.
-                self.inner.copies.waited_for.acknowledge().await?;
-                return Ok(stored(finished, grant.level()));
-            }
+            Found::Finished(finished) => return self.told_again(finished, grant.level()).await,
         };
         self.check_upload(subject, &mut grant, Action::PutObject, &upload)
             .await?;
@@ -101,15 +97,27 @@ impl Vault {
             Err(error) => {
                 let finished = |bucket| finished(bucket, id, request, error);
                 match grant.prepare(finished).await? {
-                    Found::Finished(finished) => {
-                        self.inner.copies.waited_for.acknowledge().await?;
-                        Ok(stored(finished, grant.level()))
-                    }
+                    Found::Finished(finished) => self.told_again(finished, grant.level()).await,
                     Found::UnderWay(..) => Err(VaultError::NoSuchUpload),
                 }
             }
             done => done,
         }
+    }
+
+    /// What was answered, or that it is in doubt: as it may have been at first.
+    async fn told_again(&self, finished: FinishedUpload, level: String) -> Result<Stored> {
+        self.inner.copies.waited_for.acknowledge().await?;
+        Ok(Stored {
+            etag: finished.etag,
+            checksum: finished.checksum,
+            modified_ms: finished.finished_ms,
+            size_bytes: finished.size_bytes,
+            level,
+            encryption: finished.encryption,
+            version: kept(finished.version),
+            is_unverified: false,
+        })
     }
 
     /// Asks for all that the upload's object gets besides its bytes, as when it was begun: who
@@ -247,19 +255,6 @@ async fn finished(
     }
     let finished = bucket.catalog.finished_upload(&id, &request, now_ms());
     finished.await?.map(Found::Finished).ok_or(error)
-}
-
-fn stored(finished: FinishedUpload, level: String) -> Stored {
-    Stored {
-        etag: finished.etag,
-        checksum: finished.checksum,
-        modified_ms: finished.finished_ms,
-        size_bytes: finished.size_bytes,
-        level,
-        encryption: finished.encryption,
-        version: kept(finished.version),
-        is_unverified: false,
-    }
 }
 
 /// Tells one completion from another: the object's name, the parts, each by number and tag, and who

@@ -101,18 +101,13 @@ impl Round {
             // What the pages name stays until it is put.
             let _pin = bucket.blobs.pin();
             let cursor = self.entry.cursor;
-            let taken = match bucket.catalog.take_pages(cursor, SEGMENT_PAGES_MAX).await {
-                Ok(Some(taken)) => taken,
-                failed => {
-                    // What has arrived is not taken again.
-                    self.unfinished.insert(row.id, chain);
-                    failed?;
-                    return Err(VaultError::ShuttingDown);
-                }
-            };
-            if taken.is_base {
-                chain = None;
+            let taken = next_pages(bucket, cursor).await;
+            if taken.is_err() {
+                // What has arrived is not taken again.
+                self.unfinished.insert(row.id, chain.clone());
             }
+            let taken = taken?;
+            chain = chain.filter(|_| !taken.is_base);
             let is_last = taken.is_last;
             let put = writer
                 .put_segment(row.id, chain.as_ref(), segment_of(taken))
@@ -223,6 +218,12 @@ impl Round {
     ) -> Result<u64> {
         put_blobs(writer.copy(), &self.progress, bucket, ids, new).await
     }
+}
+
+/// What has changed of a catalog and was not taken.
+async fn next_pages(bucket: &UsedBucket, cursor: u32) -> Result<TakenPages> {
+    let taken = bucket.catalog.take_pages(cursor, SEGMENT_PAGES_MAX).await?;
+    taken.ok_or(VaultError::ShuttingDown)
 }
 
 fn segment_of(taken: TakenPages) -> NewSegment {

@@ -13,7 +13,7 @@ use crate::mover::events::Event;
 use crate::mover::journal::Journal;
 use crate::mover::plan::{part_bytes, pieces};
 use crate::mover::source::Source;
-use crate::s3::checksum::{Algorithm, crc, of_pieces};
+use crate::s3::checksum::{Algorithm, Checksum, crc, of_pieces};
 use crate::s3::{Awaited, DonePart, ObjectName, etag_of_parts};
 
 const ALGORITHM: Algorithm = Algorithm::Crc64Nvme;
@@ -52,14 +52,7 @@ impl Mover {
             // What else is wrong, going on will tell.
             _ => return Ok(None),
         }
-        let polynomial = ALGORITHM.crc().ok_or(MoverError::Lost)?;
-        let mut sums = Vec::with_capacity(ranges.len());
-        for range in &ranges {
-            let _permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
-            let body = block_in_place(|| source.read(range))?;
-            sums.push((crc(polynomial, &body), range.end - range.start));
-        }
-        let sent = of_pieces(ALGORITHM, sums).ok_or(MoverError::Lost)?;
+        let sent = self.sum(source, &ranges).await?;
         let parts: Vec<DonePart> = { noted.into_values() }
             .map(|part| DonePart {
                 number: part.number,
@@ -95,5 +88,17 @@ impl Mover {
             kept_bytes: bytes,
             was_sealed: false,
         }))
+    }
+
+    /// The checksum of all of a file. It is read beside no more pieces than are sent at once.
+    async fn sum(&self, source: &Source, ranges: &[Range<u64>]) -> Result<Checksum, MoverError> {
+        let polynomial = ALGORITHM.crc().ok_or(MoverError::Lost)?;
+        let mut sums = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let _permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
+            let body = block_in_place(|| source.read(range))?;
+            sums.push((crc(polynomial, &body), range.end - range.start));
+        }
+        of_pieces(ALGORITHM, sums).ok_or(MoverError::Lost)
     }
 }
