@@ -4,11 +4,19 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long a run may take to get going, and to clean up.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `clean` takes what any lab left, so tests that leave something or clean take turns.
+static CLEANING: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    CLEANING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -172,6 +180,7 @@ fn kill(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
 
 #[test]
 fn what_a_killed_file_run_left_is_removed() {
+    let _turn = turn();
     kill("file", |folder, _| {
         let entries = fs::read_dir(folder).map_or(0, Iterator::count);
         if is_root() {
@@ -184,11 +193,13 @@ fn what_a_killed_file_run_left_is_removed() {
 
 #[test]
 fn what_killed_servers_left_is_removed() {
+    let _turn = turn();
     kill("server", |_, pid| children(pid).len() >= 3);
 }
 
 #[test]
 fn what_a_killed_network_left_is_removed() {
+    let _turn = turn();
     kill("net", |folder, pid| {
         let entries = fs::read_dir(folder).map_or(0, Iterator::count);
         if is_root() {
@@ -253,6 +264,7 @@ fn who_cannot_say_so_cleans_up_as_well() {
 /// What is not the lab's is left alone, whatever its command line says.
 #[test]
 fn programs_of_others_are_left_alone() {
+    let _turn = turn();
     let folder = std::env::temp_dir().join(format!("lab-others-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let names = [
