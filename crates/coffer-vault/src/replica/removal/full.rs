@@ -65,13 +65,14 @@ impl Round {
         if self.readers.load(Ordering::SeqCst) > 0 {
             return Ok(());
         }
+        let mut looks = COPY_GONE_LOOKS;
         for (bucket, ids) in self.new_blobs.all() {
             // Those of a bucket that is gone go with it.
             if self.inner()?.system.bucket_of_id(bucket).is_none() {
                 continue;
             }
             for ids in ids.chunks(BLOBS_LISTED) {
-                let gone = self.deleted_soon(bucket, ids).await?;
+                let gone = self.deleted_soon(bucket, ids, &mut looks).await?;
                 if gone.is_empty() {
                     continue;
                 }
@@ -85,7 +86,12 @@ impl Round {
 
     /// Those of them that were deleted: a file goes a moment after its row, and the next head makes
     /// all of them known as those that a head may name.
-    async fn deleted_soon(&self, bucket: BucketId, ids: &[BlobId]) -> Result<Vec<BlobId>> {
+    async fn deleted_soon(
+        &self,
+        bucket: BucketId,
+        ids: &[BlobId],
+        looks: &mut u32,
+    ) -> Result<Vec<BlobId>> {
         let inner = self.inner()?;
         let opened = inner
             .open_buckets
@@ -94,14 +100,13 @@ impl Round {
         let Ok(opened) = opened.await else {
             return Ok(Vec::new());
         };
-        let mut looks = 0;
         loop {
             let gone = self.deleted(bucket, ids.to_vec()).await?;
             let without_row = opened.catalog.without_blob(ids.to_vec()).await?;
-            looks += 1;
-            if gone.len() >= without_row.len() || looks >= COPY_GONE_LOOKS {
+            if gone.len() >= without_row.len() || *looks == 0 {
                 return Ok(gone);
             }
+            *looks -= 1;
             tokio::time::sleep(COPY_GONE_LOOK).await;
         }
     }

@@ -201,3 +201,40 @@ async fn a_bucket_that_is_gone_makes_room_before_a_round_succeeds() {
     assert_eq!(scene.copied("blobs").len(), 3);
     scene.vault.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_goes_while_a_head_is_there_of_which_no_answer_came() {
+    let mut scene = Scene::new().await;
+    scene.put(0, 2).await;
+    scene.run().await;
+    scene.writer.put_piece(vec![1; 10]).await.unwrap();
+    let newest = scene.copied("heads").pop_last().unwrap();
+    let name = newest.file_name().unwrap().to_str().unwrap();
+    let number = name.parse::<u64>().unwrap() + 1;
+    let width = name.len();
+    fs::write(newest.with_file_name(format!("{number:0width$}")), "late").unwrap();
+    let (blobs, pieces) = (scene.copied("blobs"), scene.copied("files"));
+    scene.give_room().await;
+    assert_eq!(
+        (scene.copied("blobs"), scene.copied("files")),
+        (blobs, pieces)
+    );
+    scene.vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_repeats_another_keeps_what_that_names() {
+    let mut scene = Scene::new().await;
+    // It is noted as gone behind the head that names it.
+    scene.put(0, 2).await;
+    scene.round.sweep(&mut scene.writer).await.unwrap();
+    assert!(!scene.round.gone.as_ref().unwrap().is_empty());
+    let named = scene.copied("blobs");
+    let deleted = scene.vault.delete_bucket(&scene.subject, &empty()).await;
+    deleted.unwrap();
+    let number = scene.writer.head().number;
+    scene.give_room().await;
+    assert_eq!(scene.writer.head().number, number + 1);
+    assert_eq!(scene.copied("blobs"), named);
+    scene.vault.close().await;
+}
