@@ -22,18 +22,6 @@ BUCKET = "notes"
 SIZES = {"small": 900, "middle": 300 * KIB, "large": 9 * MIB}
 
 
-@pytest.fixture
-def first(tmp_path, store):
-    with Gateway(tmp_path / "one", url_at(store)) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-def second(tmp_path, store, first):
-    with Gateway(tmp_path / "two", url_at(store)) as gateway:
-        yield gateway
-
-
 def lease(store):
     s3 = client(store, store.credentials())
     return s3.get_object(Bucket="log", Key="engine/lease.json")["Body"].read()

@@ -1,25 +1,11 @@
 """What a gateway makes of answers that it forwards."""
 
-import pytest
-
 from harness import raw
-from harness.engines import Gateway, client, url_at
+from harness.engines import client
 
 BUCKET = "notes"
 #: So many headers a request may have, with those that sign it.
 HEADERS_MAX = 256
-
-
-@pytest.fixture
-def first(tmp_path, store):
-    with Gateway(tmp_path / "one", url_at(store)) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-def second(tmp_path, store, first):
-    with Gateway(tmp_path / "two", url_at(store)) as gateway:
-        yield gateway
 
 
 def asked(connection, gateway, credentials, method, path, headers):

@@ -23,18 +23,6 @@ LONG_BYTES = 64 * MIB
 RECALLED_SECONDS = 15
 
 
-@pytest.fixture
-def first(tmp_path, store):
-    with Gateway(tmp_path / "one", url_at(store)) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-def second(tmp_path, store, first):
-    with Gateway(tmp_path / "two", url_at(store)) as gateway:
-        yield gateway
-
-
 def get(s3, name, bucket=BUCKET):
     return s3.get_object(Bucket=bucket, Key=name)["Body"].read()
 

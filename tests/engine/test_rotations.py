@@ -3,27 +3,13 @@
 import subprocess
 import time
 
-import pytest
-
 from harness import policies
 from harness.administration import run
 from harness.content import KIB, content
-from harness.engines import Gateway, answered, client, url_at
+from harness.engines import answered, client
 from harness.server import BINARY
 
 BUCKET = "notes"
-
-
-@pytest.fixture
-def first(tmp_path, store):
-    with Gateway(tmp_path / "one", url_at(store)) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-def second(tmp_path, store, first):
-    with Gateway(tmp_path / "two", url_at(store)) as gateway:
-        yield gateway
 
 
 def check(s3, names):

@@ -6,22 +6,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from harness import raw
-from harness.engines import Gateway, answered, client, url_at
+from harness.engines import answered, client
 from harness.server import coffer
 
 BUCKET = "notes"
-
-
-@pytest.fixture
-def first(tmp_path, store):
-    with Gateway(tmp_path / "one", url_at(store)) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-def second(tmp_path, store, first):
-    with Gateway(tmp_path / "two", url_at(store)) as gateway:
-        yield gateway
 
 
 def refusal(call):
