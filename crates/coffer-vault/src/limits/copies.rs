@@ -85,8 +85,8 @@ pub const COPY_KEEP_MS: i64 = 7 * 24 * 3_600 * 1_000;
 /// The most blobs whose end is waited for; what is more stays until there is room.
 pub const COPY_GONE_MAX: usize = 1_000_000;
 
-/// After what time it is looked again whether the files of deleted objects are gone, in a round that
-/// follows a failed one.
+/// After what time it is looked again whether the files of deleted objects are gone, in a round
+/// that follows a failed one.
 pub const COPY_GONE_LOOK: Duration = Duration::from_millis(100);
 
 /// How many times that is looked at again in a round.
