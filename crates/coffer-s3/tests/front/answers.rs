@@ -7,11 +7,10 @@ use crate::front::{Answer, Ask, Front};
 /// A batch deletion whose answer has some 6 MB, and which deletes `k` besides.
 fn delete(front: &Front) -> Ask<'_> {
     let name = "&quot;".repeat(1_000);
-    let object = format!("<Object><Key>{name}</Key></Object>");
-    let body = format!(
-        "<Delete><Object><Key>k</Key></Object>{}</Delete>",
-        object.repeat(999)
-    );
+    let objects: String = (0..999)
+        .map(|i| format!("<Object><Key>{name}{i}</Key></Object>"))
+        .collect();
+    let body = format!("<Delete><Object><Key>k</Key></Object>{objects}</Delete>");
     front.ask("POST", "/buc").deletes(body)
 }
 
