@@ -1,10 +1,12 @@
 """coffer put and cp where the answer to a request is lost that did what was asked."""
 
+import struct
 import time
 
 import pytest
 
 from harness.content import MIB, digest, write_file
+from harness.faults import library
 from harness.mover import Mover
 from harness.watching import Watching, one_of
 
@@ -142,6 +144,32 @@ def test_what_was_there_before_is_not_what_was_sent(
         options = ("--metadata", now, "--retries", 0, "--transfer", transfer)
         mover.run("put", source, f"s3://open/{key}", *options, code=1)
     assert len(client.list_object_versions(Bucket="open", Prefix=key)["Versions"]) == 1
+
+
+def test_a_clock_that_is_set_meanwhile_makes_nothing_younger(serving, mover, client, tmp_path):
+    """The same bytes, stored a while before a request that is lost on its way; ten minutes are
+    skipped while it is under way."""
+    source = write_file(tmp_path / "source", MIB)
+    mover.run("put", source, "s3://open/clock", "--transfer", "tls")
+    time.sleep(OLDER_SECONDS)
+    ahead = tmp_path / "ahead"
+    ahead.write_bytes(bytes(8))
+    mover.environment["LD_PRELOAD"] = str(library(tmp_path, "clock.c"))
+    mover.environment["CLOCK_AHEAD_FILE"] = str(ahead)
+
+    def jumps_and_breaks(method, path):
+        if method == "PUT":
+            with ahead.open("r+b") as file:
+                file.write(struct.pack("=q", 600))
+            raise OSError
+
+    with Watching(serving) as between:
+        between.before = jumps_and_breaks
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        options = ("--retries", 0, "--transfer", "tls")
+        mover.run("put", source, "s3://open/clock", *options, code=1)
+        assert ("HEAD", "/open/clock") in between.requests
+    the_version(client, "clock")
 
 
 @pytest.mark.parametrize("number", [1, 4])

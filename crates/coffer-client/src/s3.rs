@@ -26,6 +26,8 @@ mod listing;
 
 mod objects;
 
+mod since;
+
 mod store;
 
 mod multipart;
@@ -44,6 +46,7 @@ pub(crate) use self::multipart::etag_of_parts;
 pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
 pub use self::request::Request;
+pub(crate) use self::since::Since;
 pub(crate) use self::store::Awaited;
 pub use self::wire::Wire;
 pub use self::xml::{Element, XmlFault};

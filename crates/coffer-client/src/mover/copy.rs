@@ -1,7 +1,6 @@
 //! Copies that the server makes: no bytes come here.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use crate::limits::{COPY_BYTES_MAX, COPY_PART_BYTES};
 use crate::mover::Mover;
@@ -9,7 +8,7 @@ use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
 use crate::mover::plan::pieces;
 use crate::mover::together::Together;
-use crate::s3::{Awaited, DonePart, ObjectHead, ObjectName, S3Error, Stored, etag_of_parts};
+use crate::s3::{Awaited, DonePart, ObjectHead, ObjectName, S3Error, Since, Stored, etag_of_parts};
 
 /// Headers that a copy in parts has to be given; one in one piece has them by itself.
 const KEPT: [&str; 7] = [
@@ -112,7 +111,6 @@ impl Mover {
         head: &ObjectHead,
     ) -> Result<Stored, MoverError> {
         let headers = self.headers_of_copy(from, head).await?;
-        let began = SystemTime::now();
         let start = self.client.create_upload(to, &headers).await?;
         let completed = match self.all_copied(from, to, head, &start.upload_id).await {
             Ok(parts) => {
@@ -122,7 +120,7 @@ impl Mover {
                     bytes: head.bytes,
                     checksum: head.checksum.as_ref(),
                     etag: &|| etag_of_parts(&parts),
-                    began,
+                    began: Since::Server(start.began_seconds),
                     sent: None,
                 };
                 let completing =

@@ -1,5 +1,7 @@
 //! Uploads in parts.
 
+use std::time::Instant;
+
 use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
@@ -10,6 +12,7 @@ use crate::s3::client::Client;
 use crate::s3::error::S3Error;
 use crate::s3::objects::{ObjectName, Stored};
 use crate::s3::request::Request;
+use crate::s3::since::asked_at;
 use crate::s3::store::Awaited;
 use crate::s3::xml::Element;
 
@@ -20,6 +23,8 @@ pub struct UploadStart {
     pub upload_id: String,
     /// Whether the server said that it compares the checksums of its parts, and of the whole.
     pub compares: bool,
+    /// When it was asked for, in seconds since 1970 by the server's clock.
+    pub began_seconds: u64,
 }
 
 /// A part that was stored.
@@ -65,6 +70,7 @@ impl Client {
         let comparing = { request.clone() }
             .header("x-amz-checksum-algorithm", ALGORITHM.name())
             .header("x-amz-checksum-type", "FULL_OBJECT");
+        let asked = Instant::now();
         let (answer, headers) = match self.document(&comparing).await {
             // A server that knows other checksums only.
             Err(error) if error.is_about_checksums() => self.document(&request).await?,
@@ -76,6 +82,7 @@ impl Client {
         Ok(UploadStart {
             upload_id: upload_id.to_owned(),
             compares: algorithm.is_some_and(|told| told == ALGORITHM.name()),
+            began_seconds: asked_at(asked, &headers),
         })
     }
 

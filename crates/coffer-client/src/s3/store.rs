@@ -1,20 +1,18 @@
 //! Objects stored: sent, or copied by the server. Where no answer comes, what is there is looked at
 //! before it goes again, for in a bucket with versions that would store another one.
 
-use std::time::SystemTime;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::Method;
 use hyper::body::Bytes;
 
-use crate::limits::COMMIT_AGE_SLACK;
 use crate::s3::body::Sent;
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
 use crate::s3::objects::{ObjectHead, ObjectName, Stored};
 use crate::s3::request::Request;
+use crate::s3::since::Since;
 
 /// What a request is to store, and how it is known again.
 pub(crate) struct Awaited<'a> {
@@ -29,16 +27,15 @@ pub(crate) struct Awaited<'a> {
     /// Its ETag with servers that make those of MD5s. Forming it takes time.
     pub(crate) etag: &'a (dyn Fn() -> Option<String> + Sync),
     /// When it was begun: what is older was there before.
-    pub(crate) began: SystemTime,
+    pub(crate) began: Since,
     /// Who is told of bytes that go out.
     pub(crate) sent: Option<Sent>,
 }
 
 impl Awaited<'_> {
     fn is(&self, head: &ObjectHead) -> bool {
-        let oldest = self.began.elapsed().unwrap_or_default() + COMMIT_AGE_SLACK;
         head.bytes == self.bytes
-            && head.age().is_some_and(|age| age <= oldest)
+            && self.began.is_before(head)
             && self.headers.iter().all(|header| self.is_told(head, header))
             && self.is_content(head)
     }
@@ -82,7 +79,7 @@ impl Client {
             bytes: body.len() as u64,
             checksum: Some(&sum),
             etag: &|| Some(hex::encode(checksum(Algorithm::Md5, &body).value)),
-            began: SystemTime::now(),
+            began: Since::now(),
             sent,
         };
         self.store(&awaited, || self.put_once(&request, &sum)).await
@@ -124,7 +121,7 @@ impl Client {
             bytes: head.bytes,
             checksum: head.checksum.as_ref(),
             etag: &|| None,
-            began: SystemTime::now(),
+            began: Since::now(),
             sent: None,
         };
         self.store(&awaited, || self.copy_once(&request)).await

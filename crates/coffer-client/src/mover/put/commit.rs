@@ -1,15 +1,13 @@
 //! Commits of what came sealed. A ticket is good for one commit: where the answer to that is lost,
 //! the next one learns only that there is no such ticket, and what is stored has to be looked at.
 
-use std::time::SystemTime;
-
 use http::Method;
 
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::Event;
 use crate::s3::checksum::Checksum;
-use crate::s3::{Awaited, ObjectName, S3Error, Stored};
+use crate::s3::{Awaited, ObjectName, S3Error, Since, Stored};
 
 impl Mover {
     /// Makes an object of what was sent with this ticket. Where the answer is lost, the object
@@ -34,7 +32,7 @@ impl Mover {
             checksum: Some(sent),
             // A server that takes sealed bytes tells checksums.
             etag: &|| None,
-            began: SystemTime::now(),
+            began: Since::now(),
             sent: None,
         };
         self.client.commit_object(&awaited, &request).await

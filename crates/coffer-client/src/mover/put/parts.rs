@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -23,7 +22,7 @@ use crate::mover::plan::{part_bytes, pieces};
 use crate::mover::source::Source;
 use crate::mover::together::Together;
 use crate::s3::checksum::{Algorithm, checksum, crc, of_pieces};
-use crate::s3::{Awaited, DonePart, ListedPart, ObjectName, etag_of_parts};
+use crate::s3::{Awaited, DonePart, ListedPart, ObjectName, Since, etag_of_parts};
 
 const ALGORITHM: Algorithm = Algorithm::Crc64Nvme;
 
@@ -36,7 +35,7 @@ pub(super) struct Upload {
     /// What the object is to have.
     pub(super) headers: Vec<(String, String)>,
     /// When it was begun. Some servers have the object be as old.
-    pub(super) began: SystemTime,
+    pub(super) began: Since,
 }
 
 /// A part that is stored.
@@ -170,7 +169,6 @@ impl Mover {
                 Err(error) => return Err(error.into()),
             }
         }
-        let began = SystemTime::now().duration_since(UNIX_EPOCH);
         let start = self.client.create_upload(name, &headers).await?;
         let begun = Begun {
             upload_id: start.upload_id,
@@ -178,7 +176,7 @@ impl Mover {
             part_bytes,
             source: source.seen().clone(),
             headers,
-            seconds: began.unwrap_or_default().as_secs(),
+            seconds: start.began_seconds,
         };
         if let Some(journal) = journal
             && let Err(error) = block_in_place(|| journal.begin(&begun))

@@ -1,7 +1,6 @@
 //! The journal of an upload in parts: what was begun of which file, and which parts were stored.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::mover::error::MoverError;
 use crate::mover::journal::Journal;
 use crate::mover::source::Seen;
-use crate::s3::ObjectName;
+use crate::s3::{ObjectName, Since};
 
 /// An upload that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,16 +20,16 @@ pub(super) struct Begun {
     pub(super) source: Seen,
     /// What the object is to have: other headers begin anew.
     pub(super) headers: Vec<(String, String)>,
-    /// When, in seconds by this machine's clock; long ago in journals of earlier versions.
+    /// When, in seconds by the server's clock; by this machine's, or long ago, in journals of
+    /// earlier versions.
     #[serde(default)]
     pub(super) seconds: u64,
 }
 
 impl Begun {
     /// When it was begun.
-    pub(super) fn began(&self) -> SystemTime {
-        let since = Duration::from_secs(self.seconds);
-        UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)
+    pub(super) fn began(&self) -> Since {
+        Since::Server(self.seconds)
     }
 }
 

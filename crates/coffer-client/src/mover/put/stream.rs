@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use hyper::body::Bytes;
 use tokio::task::{JoinSet, block_in_place};
@@ -15,7 +14,7 @@ use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
 use crate::mover::plan::stream_part_bytes;
-use crate::s3::ObjectName;
+use crate::s3::{ObjectName, Since};
 
 impl Mover {
     /// Stores what a stream gives. It can't be taken up again: after an error, nothing is stored.
@@ -58,14 +57,13 @@ impl Mover {
         name: &ObjectName,
         headers: &[(String, String)],
     ) -> Result<Done, MoverError> {
-        let began = SystemTime::now();
         let start = self.client.create_upload(name, headers).await?;
         let upload = Arc::new(Upload {
             name: name.clone(),
             upload_id: start.upload_id,
             compares: start.compares,
             headers: headers.to_vec(),
-            began,
+            began: Since::Server(start.began_seconds),
         });
         let stream = (name.clone(), upload.upload_id.clone());
         self.streams.lock().push(stream);

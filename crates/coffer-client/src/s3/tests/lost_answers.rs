@@ -1,12 +1,10 @@
 //! Answers that are lost: what is there is looked at, and counts where it is what was sent.
 
-use std::time::SystemTime;
-
 use http::HeaderName;
 
 use super::*;
 use crate::s3::checksum::{Algorithm, checksum};
-use crate::s3::{Awaited, DonePart, Stored, etag_of_parts};
+use crate::s3::{Awaited, DonePart, Since, Stored, etag_of_parts};
 
 const BODY: &[u8] = b"what is sent";
 const NOW: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
@@ -160,7 +158,7 @@ async fn an_upload_that_was_completed_is_found() {
             bytes: BODY.len() as u64,
             checksum: Some(&sum),
             etag: &|| etag_of_parts(&parts),
-            began: SystemTime::now(),
+            began: Since::now(),
             sent: None,
         };
         let stored = client.complete_upload(&awaited, "u", &parts, None).await;
