@@ -123,14 +123,23 @@ def test_a_commit_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_
 
 
 @pytest.mark.parametrize("transfer", ["sealed", "tls"])
-@pytest.mark.parametrize(("metadata", "seconds"), [("of=before", OLDER_SECONDS), ("of=other", 0)])
+@pytest.mark.parametrize(
+    ("before", "seconds"),
+    [
+        (("--metadata", "of=now"), OLDER_SECONDS),
+        (("--metadata", "of=other"), 0),
+        (("--metadata", "of=now", "--metadata", "more=than sent"), 0),
+        (("--metadata", "of=now", "--content-type", "text/html"), 0),
+    ],
+    ids=["older", "other", "more", "type"],
+)
 def test_what_was_there_before_is_not_what_was_sent(
-    serving, mover, client, tmp_path, metadata, seconds, transfer
+    serving, mover, client, tmp_path, before, seconds, transfer, request
 ):
-    """An object of the same bytes that is older, or has other metadata, where what was to store it
-    never came to the server."""
-    source, key = write_file(tmp_path / "source", MIB), f"again-{transfer}-{seconds}"
-    mover.run("put", source, f"s3://open/{key}", "--metadata", metadata)
+    """An object of the same bytes that is older, or is described otherwise, where what was to store
+    it never came to the server."""
+    source, key = write_file(tmp_path / "source", MIB), f"again-{request.node.callspec.id}"
+    mover.run("put", source, f"s3://open/{key}", *before)
     time.sleep(seconds)
 
     def breaks(method, path):
@@ -140,8 +149,8 @@ def test_what_was_there_before_is_not_what_was_sent(
     with Watching(serving) as between:
         between.before = breaks
         mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
-        now = "of=before" if seconds else "of=now"
-        options = ("--metadata", now, "--retries", 0, "--transfer", transfer)
+        kind = ("--content-type", "text/plain") if "--content-type" in before else ()
+        options = ("--metadata", "of=now", *kind, "--retries", 0, "--transfer", transfer)
         mover.run("put", source, f"s3://open/{key}", *options, code=1)
     assert len(client.list_object_versions(Bucket="open", Prefix=key)["Versions"]) == 1
 

@@ -10,17 +10,6 @@ use crate::mover::plan::pieces;
 use crate::mover::together::Together;
 use crate::s3::{Awaited, DonePart, ObjectHead, ObjectName, S3Error, Since, Stored, etag_of_parts};
 
-/// Headers that a copy in parts has to be given; one in one piece has them by itself.
-const KEPT: [&str; 7] = [
-    "cache-control",
-    "content-disposition",
-    "content-encoding",
-    "content-language",
-    "content-type",
-    "expires",
-    "x-amz-website-redirect-location",
-];
-
 impl Mover {
     /// Has the server copy an object, with its metadata and tags.
     ///
@@ -136,12 +125,13 @@ impl Mover {
         completed
     }
 
+    /// Headers that a copy in parts has to be given; one in one piece has them by itself.
     async fn headers_of_copy(
         &self,
         from: &ObjectName,
         head: &ObjectHead,
     ) -> Result<Vec<(String, String)>, MoverError> {
-        let mut headers = kept(head);
+        let mut headers = head.description();
         if head.header("x-amz-tagging-count").is_some() {
             let tags = self.client.tags(from).await?;
             headers.push(("x-amz-tagging".to_owned(), tags));
@@ -183,17 +173,6 @@ impl Mover {
     }
 }
 
-/// What a copy is to have of what is said of its source, in whatever script.
-fn kept(head: &ObjectHead) -> Vec<(String, String)> {
-    let kept = KEPT.into_iter().filter_map(|name| {
-        let value = String::from_utf8_lossy(head.headers.get(name)?.as_bytes());
-        Some((name.to_owned(), value.into_owned()))
-    });
-    let metadata = head.metadata().into_iter();
-    let metadata = metadata.map(|(name, value)| (format!("x-amz-meta-{name}"), value));
-    kept.chain(metadata).collect()
-}
-
 /// What it means that the source is another than was seen.
 fn changed(error: S3Error) -> MoverError {
     if error.is_changed() {
@@ -221,7 +200,7 @@ mod tests {
             let value = HeaderValue::from_bytes("attachment; filename=\"für.pdf\"".as_bytes());
             headers.insert(name, value.unwrap());
         }
-        let kept = kept(&ObjectHead::of_headers(headers).unwrap());
+        let kept = ObjectHead::of_headers(headers).unwrap().description();
         let names: Vec<_> = kept.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["content-disposition", "x-amz-meta-title"]);
         assert!(kept.iter().all(|(_, value)| value.contains("für.pdf")));

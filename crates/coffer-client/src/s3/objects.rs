@@ -17,6 +17,23 @@ use crate::s3::request::{Request, encoded, path};
 use crate::s3::xml::Element;
 use crate::sealed::{LENGTH_HEADER, STORED_HEADER, TRANSFER_HEADER};
 
+/// What is said of an object beside metadata, and told with it as it was said.
+pub(crate) const DESCRIPTION: [&str; 7] = [
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-type",
+    "expires",
+    REDIRECT_HEADER,
+];
+
+/// Of these, what a copy in one piece leaves behind.
+pub(crate) const REDIRECT_HEADER: &str = "x-amz-website-redirect-location";
+
+/// How the headers of metadata begin.
+pub(crate) const METADATA: &str = "x-amz-meta-";
+
 /// Which object, and which of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectName {
@@ -111,11 +128,22 @@ impl ObjectHead {
     /// What users have said of it: names without their prefix, and values.
     pub fn metadata(&self) -> Vec<(String, String)> {
         let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-            let name = name.as_str().strip_prefix("x-amz-meta-")?;
+            let name = name.as_str().strip_prefix(METADATA)?;
             let value = String::from_utf8_lossy(value.as_bytes());
             Some((name.to_owned(), value.into_owned()))
         };
         self.headers.iter().filter_map(pair).collect()
+    }
+
+    /// The headers that describe it, metadata among them, in whatever script.
+    pub(crate) fn description(&self) -> Vec<(String, String)> {
+        let described = DESCRIPTION.into_iter().filter_map(|name| {
+            let value = String::from_utf8_lossy(self.headers.get(name)?.as_bytes());
+            Some((name.to_owned(), value.into_owned()))
+        });
+        let metadata = self.metadata().into_iter();
+        let metadata = metadata.map(|(name, value)| (format!("{METADATA}{name}"), value));
+        described.chain(metadata).collect()
     }
 }
 

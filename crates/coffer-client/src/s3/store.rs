@@ -3,14 +3,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::Method;
+use http::{HeaderName, Method};
 use hyper::body::Bytes;
 
 use crate::s3::body::Sent;
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
-use crate::s3::objects::{ObjectHead, ObjectName, Stored};
+use crate::s3::objects::{DESCRIPTION, METADATA, ObjectHead, ObjectName, REDIRECT_HEADER, Stored};
 use crate::s3::request::Request;
 use crate::s3::since::Since;
 
@@ -37,15 +37,29 @@ impl Awaited<'_> {
         head.bytes == self.bytes
             && self.began.is_before(head)
             && self.headers.iter().all(|header| self.is_told(head, header))
+            && self.is_all_metadata(head)
             && self.is_content(head)
     }
 
-    /// Whether metadata is told as it was sent. What is no ASCII, or was said twice, is told in
-    /// another form, and not compared.
+    /// Whether a header is told as it was sent. What is no ASCII, or was said twice, is told in
+    /// another form, and not compared. Of tags, those who may know learn how many there are.
     fn is_told(&self, head: &ObjectHead, (name, value): &(String, String)) -> bool {
+        if name == "x-amz-tagging" {
+            let told = head.header("x-amz-tagging-count");
+            let sent = value.split('&').filter(|tag| !tag.is_empty()).count();
+            return told.is_none_or(|told| told.parse::<usize>() == Ok(sent));
+        }
         let is_once = || self.headers.iter().filter(|(of, _)| of == name).count() == 1;
-        let is_compared = name.starts_with("x-amz-meta-") && value.is_ascii() && is_once();
+        let is_description = name.starts_with(METADATA) || DESCRIPTION.contains(&name.as_str());
+        let is_compared = is_description && value.is_ascii() && is_once();
         !is_compared || head.header(name) == Some(value.trim())
+    }
+
+    /// Whether it has no metadata that was not sent.
+    fn is_all_metadata(&self, head: &ObjectHead) -> bool {
+        let is_sent = |told: &str| self.headers.iter().any(|(sent, _)| sent == told);
+        let told = head.headers.keys().map(HeaderName::as_str);
+        { told.filter(|told| told.starts_with(METADATA)) }.all(is_sent)
     }
 
     /// By a checksum of one kind, and else by an ETag that is made of the bytes.
@@ -111,13 +125,11 @@ impl Client {
     ) -> Result<Stored, S3Error> {
         let request = target.request(Method::PUT).headers(headers);
         let request = request.header("x-amz-copy-source", source.copy_source());
-        let metadata = head.metadata().into_iter();
-        let metadata: Vec<_> = metadata
-            .map(|(name, value)| (format!("x-amz-meta-{name}"), value))
-            .collect();
+        let mut copied = head.description();
+        copied.retain(|(name, _)| name != REDIRECT_HEADER);
         let awaited = Awaited {
             name: target,
-            headers: &metadata,
+            headers: &copied,
             bytes: head.bytes,
             checksum: head.checksum.as_ref(),
             etag: &|| None,

@@ -16,6 +16,7 @@ fn found(changed: &[(&str, &str)]) -> String {
     let length = BODY.len().to_string();
     let mut lines = vec![
         ("content-length", length.as_str()),
+        ("content-type", "text/plain"),
         ("date", NOW),
         ("last-modified", NOW),
         ("x-amz-checksum-crc64nvme", sum.as_str()),
@@ -35,8 +36,12 @@ fn found(changed: &[(&str, &str)]) -> String {
     format!("HTTP/1.1 200 OK\r\n{lines}\r\n")
 }
 
-fn metadata() -> Vec<(String, String)> {
-    let pairs = [("x-amz-meta-of", " now"), ("x-amz-meta-title", "für")];
+fn described() -> Vec<(String, String)> {
+    let pairs = [
+        ("content-type", "text/plain"),
+        ("x-amz-meta-of", " now"),
+        ("x-amz-meta-title", "für"),
+    ];
     pairs
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into()
@@ -48,7 +53,7 @@ async fn put(answers: &[&str]) -> (Result<Stored, S3Error>, Vec<String>, i64) {
     let (net, sent) = counting();
     let name = ObjectName::new("b", "k");
     let stored = client
-        .put_object(&name, &metadata(), Bytes::from_static(BODY), Some(sent))
+        .put_object(&name, &described(), Bytes::from_static(BODY), Some(sent))
         .await;
     let asked = serving.join().unwrap().into_iter();
     let methods = asked.map(|(head, _)| head.split(' ').next().unwrap().to_owned());
@@ -74,9 +79,12 @@ async fn what_was_stored_is_not_stored_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_there_before_does_not_count() {
     let other = checksum(Algorithm::Crc64Nvme, b"another").text();
-    let changes: [&[(&str, &str)]; 6] = [
+    let changes: [&[(&str, &str)]; 9] = [
         &[("last-modified", "Tue, 14 Nov 2023 22:12:20 GMT")],
         &[("x-amz-meta-of", "before")],
+        &[("x-amz-meta-more", "than was sent")],
+        &[("content-type", "text/html")],
+        &[("content-type", "")],
         &[("x-amz-checksum-crc64nvme", other.as_str())],
         &[("x-amz-checksum-crc64nvme", "")],
         &[("content-length", "11")],
@@ -154,7 +162,7 @@ async fn an_upload_that_was_completed_is_found() {
         let (client, serving) = server(answers);
         let awaited = Awaited {
             name: &name,
-            headers: &metadata(),
+            headers: &described(),
             bytes: BODY.len() as u64,
             checksum: Some(&sum),
             etag: &|| etag_of_parts(&parts),
@@ -170,16 +178,35 @@ async fn an_upload_that_was_completed_is_found() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_copy_that_was_made_is_found() {
-    let copied = found(&[]);
-    let (client, serving) = server(&["", &copied]);
-    let lines = { copied.lines() }.filter_map(|line| line.split_once(": "));
+fn head_of(answer: &str) -> ObjectHead {
+    let lines = { answer.lines() }.filter_map(|line| line.split_once(": "));
     let headers = lines.map(|(name, value)| {
         let name = HeaderName::try_from(name).unwrap();
         (name, HeaderValue::from_str(value).unwrap())
     });
-    let head = ObjectHead::of_headers(HeaderMap::from_iter(headers)).unwrap();
+    ObjectHead::of_headers(HeaderMap::from_iter(headers)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_described_otherwise_is_not_the_copy() {
+    let other = found(&[("content-type", "text/html")]);
+    let done = answer("200 OK", "<R><ETag>c</ETag></R>");
+    let (client, serving) = server(&["", &other, &done]);
+    let (from, to) = (ObjectName::new("b", "from"), ObjectName::new("b", "to"));
+    let head = head_of(&found(&[]));
+    let stored = client.copy_object((&from, &head), &to, &[]).await.unwrap();
+    assert_eq!(stored.etag, "c");
+    assert_eq!(serving.join().unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_was_made_is_found() {
+    let redirect = ("x-amz-website-redirect-location", "/");
+    let source = found(&[("cache-control", "no-cache"), redirect]);
+    // Such a copy leaves the redirection behind.
+    let copied = found(&[("cache-control", "no-cache")]);
+    let (client, serving) = server(&["", &copied]);
+    let head = head_of(&source);
     let (from, to) = (ObjectName::new("b", "from"), ObjectName::new("b", "to"));
     let stored = client.copy_object((&from, &head), &to, &[]).await.unwrap();
     assert_eq!(stored.version_id.as_deref(), Some("v"));
