@@ -1,4 +1,4 @@
-"""coffer put and cp where the answer to a request is lost that did what was asked."""
+"""coffer put, cp and rm where the answer to a request is lost that did what was asked."""
 
 import struct
 import time
@@ -108,6 +108,48 @@ def test_a_copy_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_pa
         assert len(between.lost) == 1
     assert copy["verified"] is True
     assert copy["version_id"] == the_version(client, "copied")
+
+
+def markers(client, prefix):
+    return client.list_object_versions(Bucket="open", Prefix=prefix).get("DeleteMarkers", [])
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+def test_a_deletion_whose_answer_is_lost_leaves_one_marker(mover, through, client, retries):
+    key = f"removed-{retries}"
+    client.put_object(Bucket="open", Key=key, Body=b"x")
+    with through(1, "DELETE") as between:
+        mover.run("rm", f"s3://open/{key}", "--retries", retries)
+        assert len(between.lost) == 1
+    assert len(markers(client, key)) == 1
+
+
+def test_a_deletion_that_never_came_is_asked_for_again(serving, mover, client):
+    client.put_object(Bucket="open", Key="unremoved", Body=b"x")
+    seen = []
+
+    def breaks_once(method, path):
+        if method == "DELETE" and not seen:
+            seen.append(path)
+            raise OSError
+
+    with Watching(serving) as between:
+        between.before = breaks_once
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        mover.run("rm", "s3://open/unremoved")
+    assert len(seen) == len(markers(client, "unremoved")) == 1
+
+
+def test_deleting_many_leaves_one_marker_each_where_an_answer_is_lost(mover, through, client):
+    keys = [f"many/{number}" for number in range(5)]
+    for key in keys:
+        client.put_object(Bucket="open", Key=key, Body=b"x")
+    with through(1, "POST", "/open?delete") as between:
+        told = mover.events("rm", "-r", "--yes", "s3://open/many/")
+        assert len(between.lost) == 1
+    removed = [event["what"] for event in told if event["event"] == "deleted"]
+    assert sorted(removed) == [f"s3://open/{key}" for key in keys]
+    assert sorted(marker["Key"] for marker in markers(client, "many/")) == keys
 
 
 @pytest.mark.parametrize("retries", [0, 3])

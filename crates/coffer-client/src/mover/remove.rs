@@ -1,5 +1,6 @@
 //! Deleting objects.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::limits::DELETE_COUNT_MAX;
@@ -8,7 +9,7 @@ use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Failure};
 use crate::mover::folders::Counts;
 use crate::mover::location::Location;
-use crate::s3::ObjectName;
+use crate::s3::{Deleted, ListedObject, ObjectName, S3Error};
 
 impl Mover {
     /// Deletes an object. That there is none is no error, as with S3.
@@ -29,36 +30,76 @@ impl Mover {
         mut removed: impl FnMut(&ObjectName),
     ) -> Result<Counts, MoverError> {
         let mut counts = Counts::default();
+        let mut gone = |counts: &mut Counts, object: &ListedObject| {
+            counts.done += 1;
+            counts.bytes += object.bytes;
+            removed(&ObjectName::new(&from.bucket, &object.key));
+        };
         let mut after: Option<String> = None;
+        // What was to be deleted by a request whose answer was lost: in a bucket with versions, the
+        // same request once more would put second delete markers.
+        let mut unknown: Vec<ListedObject> = Vec::new();
+        let mut attempt = 0;
         loop {
             let page = self.page(from, after.as_deref()).await?;
+            let listed: HashSet<&str> = { page.objects.iter() }
+                .map(|object| object.key.as_str())
+                .collect();
+            unknown.retain(|object| !listed.contains(object.key.as_str()));
+            for object in unknown.drain(..) {
+                gone(&mut counts, &object);
+            }
+            let mut lost = None;
             for objects in page.objects.chunks(DELETE_COUNT_MAX) {
-                let names: Vec<ObjectName> = { objects.iter() }
-                    .map(|object| ObjectName::new(&from.bucket, &object.key))
-                    .collect();
-                let deleted = self.client.delete_objects(&from.bucket, &names).await?;
+                let deleted = match self.remove_listed(from, objects).await {
+                    Ok(deleted) => deleted,
+                    Err(error) if error.is_without_answer() => {
+                        lost = Some((error, objects));
+                        break;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
                 for (deleted, object) in deleted.iter().zip(objects) {
                     match &deleted.failure {
-                        None => {
-                            counts.done += 1;
-                            counts.bytes += object.bytes;
-                            removed(&deleted.name);
-                        }
-                        Some((code, message)) => {
+                        None => gone(&mut counts, object),
+                        Some(failure) => {
                             counts.failed += 1;
-                            self.tell(&Event::Failed(&Failure {
-                                what: format!("s3://{}/{}", from.bucket, deleted.name.key),
-                                code: code.clone(),
-                                message: format!("the server answered {code}: {message}"),
-                            }));
+                            self.tell_kept(&deleted.name, failure);
                         }
                     }
                 }
             }
+            if let Some((error, objects)) = lost {
+                attempt += 1;
+                self.client.pause(attempt, error).await?;
+                unknown.extend_from_slice(objects);
+                continue;
+            }
+            attempt = 0;
             after = page.next;
             if after.is_none() {
                 return Ok(counts);
             }
         }
+    }
+
+    async fn remove_listed(
+        &self,
+        from: &Location,
+        objects: &[ListedObject],
+    ) -> Result<Vec<Deleted>, S3Error> {
+        let names: Vec<ObjectName> = { objects.iter() }
+            .map(|object| ObjectName::new(&from.bucket, &object.key))
+            .collect();
+        self.client.delete_objects(&from.bucket, &names).await
+    }
+
+    /// Tells why an object is still there.
+    fn tell_kept(&self, name: &ObjectName, (code, message): &(String, String)) {
+        self.tell(&Event::Failed(&Failure {
+            what: format!("s3://{}/{}", name.bucket, name.key),
+            code: code.clone(),
+            message: format!("the server answered {code}: {message}"),
+        }));
     }
 }

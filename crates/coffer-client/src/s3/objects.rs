@@ -210,18 +210,42 @@ impl Client {
         self.send(&name.request(Method::GET).headers(headers)).await
     }
 
-    /// Deletes an object, or a version of it.
+    /// Deletes an object, or a version of it. Where the answer is lost, it is looked whether an
+    /// object is there before it is asked for again: in a bucket with versions that would put
+    /// another delete marker.
     ///
     /// # Errors
     /// Those of [`send`](Self::send).
     pub async fn delete_object(&self, name: &ObjectName) -> Result<(), S3Error> {
-        self.send(&name.request(Method::DELETE)).await.map(drop)
+        let request = name.request(Method::DELETE);
+        let mut attempt = 0;
+        loop {
+            let error = match self.send_once(&request).await {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            };
+            attempt += 1;
+            let is_unknown = error.is_without_answer() && name.version_id.is_none();
+            let waited = self.pause(attempt, error).await;
+            if is_unknown {
+                match self.head_object(name).await {
+                    Err(looked) if looked.is_absent() => return Ok(()),
+                    // It was asked often enough, and is not deleted again.
+                    Err(looked) if looked.is_passing() => {
+                        return Err(waited.err().unwrap_or(looked));
+                    }
+                    _ => {}
+                }
+            }
+            waited?;
+        }
     }
 
     /// Deletes up to 1,000 objects of a bucket at once.
     ///
     /// # Errors
-    /// Those of [`send`](Self::send); what could not be deleted is no error here.
+    /// Those of [`send`](Self::send); what could not be deleted is no error here. It is not sent
+    /// again where no answer came: a list tells what is left.
     pub async fn delete_objects(
         &self,
         bucket: &str,
@@ -254,7 +278,7 @@ impl Client {
             .query("delete", "")
             .header("content-md5", BASE64.encode(md5))
             .body(body, None);
-        let (answer, _) = self.document(&request).await?;
+        let (answer, _) = self.document_if_answered(&request).await?;
         let failures: Vec<_> = answer.all("Error").collect();
         let outcome = |name: &ObjectName| {
             let is_it = |error: &&&Element| {
@@ -273,6 +297,23 @@ impl Client {
             }
         };
         Ok(names.iter().map(outcome).collect())
+    }
+
+    /// Sends, and reads the answer as XML; one that is lost ends it, for what was asked for may
+    /// have been done.
+    async fn document_if_answered(
+        &self,
+        request: &Request,
+    ) -> Result<(Element, HeaderMap), S3Error> {
+        let mut attempt = 0;
+        loop {
+            let error = match self.document_once(request).await {
+                Err(error) if !error.is_without_answer() => error,
+                answered => return answered,
+            };
+            attempt += 1;
+            self.pause(attempt, error).await?;
+        }
     }
 
     /// The tags of an object, as the header `x-amz-tagging` has them.

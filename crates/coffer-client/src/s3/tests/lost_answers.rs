@@ -130,6 +130,49 @@ async fn the_date_of_a_clock_that_was_set_back_tells_nothing() {
     assert_eq!(asked, ["PUT", "HEAD", "PUT"]);
 }
 
+/// Deletes it, or a version of it, with a server that answers so; what was asked.
+async fn deleted(answers: &[&str], version_id: Option<&str>) -> (bool, Vec<String>) {
+    let (client, serving) = server(answers);
+    let name = ObjectName {
+        version_id: version_id.map(str::to_owned),
+        ..ObjectName::new("b", "k")
+    };
+    let is_done = client.delete_object(&name).await.is_ok();
+    let asked = serving.join().unwrap().into_iter();
+    let methods = asked.map(|(head, _)| head.split(' ').next().unwrap().to_owned());
+    (is_done, methods.collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_deleted_is_not_deleted_again() {
+    let (gone, done, head) = (answer("404 x", ""), answer("200 OK", ""), found(&[]));
+    let unreached = answer("502 x", "");
+    for lost in ["", unreached.as_str()] {
+        let asked = deleted(&[lost, &gone], None).await;
+        assert_eq!(asked, (true, vec!["DELETE".to_owned(), "HEAD".to_owned()]));
+    }
+    // It is still there, or may not be looked at.
+    for looked in [head, answer("403 x", "")] {
+        let (is_done, asked) = deleted(&["", &looked, &done], None).await;
+        assert!(is_done);
+        assert_eq!(asked, ["DELETE", "HEAD", "DELETE"]);
+    }
+    // A version is deleted once, however often that is asked for.
+    let (is_done, asked) = deleted(&["", &done], Some("v")).await;
+    assert!(is_done);
+    assert_eq!(asked, ["DELETE", "DELETE"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_about_many_is_told() {
+    let slow = answer("503 x", SLOW);
+    let (client, serving) = server(&[&slow, ""]);
+    let names = [ObjectName::new("b", "k")];
+    let error = client.delete_objects("b", &names).await.unwrap_err();
+    assert!(error.is_without_answer(), "{error}");
+    assert_eq!(serving.join().unwrap().len(), 2);
+}
+
 fn parts() -> Vec<DonePart> {
     let part = |number, bytes: &[u8]| DonePart {
         number,
