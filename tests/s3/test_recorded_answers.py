@@ -153,11 +153,18 @@ def test_a_version_of_a_source_is_told_as_part_of_its_header(server, s3, bucket,
         assert (status, argument(told)) == (400, expected), told
 
 
-def test_deleting_by_a_second_factor_is_never_on(s3, bucket):
-    off = ENABLED | {"MFADelete": "Disabled"}
-    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=off)
-    told = s3.get_bucket_versioning(Bucket=bucket)
-    assert told["Status"] == "Enabled" and "MFADelete" not in told
+def test_that_deleting_takes_no_second_factor_is_told_once_it_was_put(s3, bucket):
+    def told_after(configuration):
+        s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=configuration)
+        told = s3.get_bucket_versioning(Bucket=bucket)
+        return told["Status"], told.get("MFADelete")
+
+    assert told_after(ENABLED) == ("Enabled", None)
+    assert told_after(ENABLED | {"MFADelete": "Disabled"}) == ("Enabled", "Disabled")
+    assert told_after({"Status": "Suspended"}) == ("Suspended", "Disabled")
+    with refused("MalformedXML"):
+        wrong = ENABLED | {"MFADelete": "Off"}
+        s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=wrong)
 
 
 def test_a_condition_with_an_attribute_is_not_passed_over(server, s3, bucket):

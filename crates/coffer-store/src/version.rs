@@ -45,6 +45,25 @@ impl Versioning {
     }
 }
 
+/// What is set of a bucket's versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VersioningSetting {
+    /// Whether it keeps them.
+    pub state: Versioning,
+    /// Whether it was ever said that no second factor is asked for before one is deleted. None ever
+    /// is.
+    pub is_mfa_delete_off: bool,
+}
+
+impl From<Versioning> for VersioningSetting {
+    fn from(state: Versioning) -> Self {
+        Self {
+            state,
+            ..Self::default()
+        }
+    }
+}
+
 /// What a version is called: `null`, or 32 hexadecimal digits. Of two versions of one object, the
 /// newer one has the higher number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -112,8 +112,8 @@ async fn refuse_without_change(
     bucket: &BucketName,
     which: Which,
 ) -> S3Result {
-    let state = vault.versioning(&caller.subject, bucket).await;
-    match state.map_err(|error| caller.refused(error))? {
+    let setting = vault.versioning(&caller.subject, bucket).await;
+    match setting.map_err(|error| caller.refused(error))?.state {
         Versioning::Enabled => Ok(()),
         Versioning::Suspended if which != Which::Current => Ok(()),
         Versioning::Never | Versioning::Suspended => Err(s3_error!(

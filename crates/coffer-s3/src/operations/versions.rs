@@ -4,11 +4,11 @@ pub(crate) mod object_lock;
 
 pub(crate) mod listing;
 
-use coffer_vault::version::Versioning;
+use coffer_vault::version::{Versioning, VersioningSetting};
 use coffer_vault::{AdministrationError, Vault, VaultError};
 use s3s::dto::{
-    BucketVersioningStatus, GetBucketVersioningInput, GetBucketVersioningOutput,
-    PutBucketVersioningInput, PutBucketVersioningOutput,
+    BucketVersioningStatus, GetBucketVersioningInput, GetBucketVersioningOutput, MFADelete,
+    MFADeleteStatus, PutBucketVersioningInput, PutBucketVersioningOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -16,22 +16,25 @@ use crate::errors::not_implemented;
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
 
-/// `GetBucketVersioning`: nothing is said of a bucket that was never versioned.
+/// `GetBucketVersioning`: nothing is said of a bucket that was never versioned, and of second
+/// factors once that was put.
 pub(crate) async fn bucket_versioning(
     vault: &Vault,
     request: S3Request<GetBucketVersioningInput>,
 ) -> S3Result<S3Response<GetBucketVersioningOutput>> {
     let caller = Caller::of(&request)?;
     let bucket = names::bucket(&request.input.bucket)?;
-    let state = vault.versioning(&caller.subject, &bucket).await;
-    let status = match state.map_err(|error| caller.refused(error))? {
+    let setting = vault.versioning(&caller.subject, &bucket).await;
+    let setting = setting.map_err(|error| caller.refused(error))?;
+    let status = match setting.state {
         Versioning::Never => None,
         Versioning::Enabled => Some(BucketVersioningStatus::ENABLED),
         Versioning::Suspended => Some(BucketVersioningStatus::SUSPENDED),
     };
     Ok(S3Response::new(GetBucketVersioningOutput {
         status: status.map(BucketVersioningStatus::from_static),
-        ..Default::default()
+        mfa_delete: { setting.is_mfa_delete_off }
+            .then(|| MFADeleteStatus::from_static(MFADeleteStatus::DISABLED)),
     }))
 }
 
@@ -44,12 +47,20 @@ pub(crate) async fn put_bucket_versioning(
     caller.check_xml_body(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
     let asked = request.input.versioning_configuration;
-    if asked
-        .mfa_delete
-        .is_some_and(|mfa| mfa.as_str() == "Enabled")
-    {
-        return Err(not_implemented("Deleting by multi-factor authentication"));
-    }
+    let is_mfa_delete_off = match asked.mfa_delete.as_ref().map(MFADelete::as_str) {
+        None => false,
+        Some(MFADelete::DISABLED) => true,
+        Some(MFADelete::ENABLED) => {
+            return Err(not_implemented("Deleting by multi-factor authentication"));
+        }
+        Some(_) => {
+            return Err(s3_error!(
+                MalformedXML,
+                "The XML you provided was not well-formed or did not validate against our \
+                 published schema: MfaDelete is Enabled or Disabled"
+            ));
+        }
+    };
     let state = match asked.status.as_ref().map(BucketVersioningStatus::as_str) {
         Some(BucketVersioningStatus::ENABLED) => Versioning::Enabled,
         Some(BucketVersioningStatus::SUSPENDED) => Versioning::Suspended,
@@ -67,7 +78,11 @@ pub(crate) async fn put_bucket_versioning(
             ));
         }
     };
-    let set = vault.set_versioning(&caller.subject, &bucket, state);
+    let setting = VersioningSetting {
+        state,
+        is_mfa_delete_off,
+    };
+    let set = vault.set_versioning(&caller.subject, &bucket, setting);
     set.await.map_err(|error| match error {
         VaultError::Administration(AdministrationError::LockNeedsVersions) => s3_error!(
             InvalidBucketState,

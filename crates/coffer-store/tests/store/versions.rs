@@ -1,7 +1,7 @@
 //! Versions of objects: kept, listed, deleted one by one, against a model of what S3 documents.
 
 use coffer_store::record::{Content, ListQuery, Precondition};
-use coffer_store::version::{Absent, VersionId, Versioning, Which};
+use coffer_store::version::{Absent, VersionId, Versioning, VersioningSetting, Which};
 use coffer_store::{Catalog, Deletion, Totals, VersionsPage, VersionsQuery};
 
 use crate::fixture::{Bucket, gone, in_blob, inline, name};
@@ -60,9 +60,20 @@ async fn what_is_put_over_stays_as_a_version() {
         .set_versioning(Versioning::Enabled)
         .await
         .unwrap();
+    let setting = VersioningSetting::from(Versioning::Enabled);
+    assert_eq!(bucket.catalog.versioning_setting().await.unwrap(), setting);
+    let without_mfa = VersioningSetting {
+        is_mfa_delete_off: true,
+        ..setting
+    };
+    bucket.catalog.set_versioning(without_mfa).await.unwrap();
+    bucket.catalog.set_versioning(setting).await.unwrap();
     let first = put(&bucket.catalog, "a", b"first").await;
     let second = put(&bucket.catalog, "a", b"second").await;
     bucket.reopen().await;
+    // What was said once stays.
+    let told = bucket.catalog.versioning_setting().await.unwrap();
+    assert_eq!(told, without_mfa);
     let catalog = &bucket.catalog;
     assert_eq!(catalog.versioning().await.unwrap(), Versioning::Enabled);
     assert!(catalog.has_versions());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coffer_store::version::Versioning;
+use coffer_store::version::{Versioning, VersioningSetting};
 
 use crate::access::{Act, Actor, BucketName, Right, Role, Subject};
 use crate::acts::Changed;
@@ -14,10 +14,15 @@ use crate::vault::Vault;
 const ACT: Act = Act::WriteConfiguration;
 
 impl Vault {
-    /// Whether a bucket keeps versions.
-    pub async fn versioning(&self, subject: &Subject, name: &BucketName) -> Result<Versioning> {
+    /// What is set of a bucket's versions.
+    pub async fn versioning(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+    ) -> Result<VersioningSetting> {
         let grant = self.readable(subject, name, Right::Read).await?;
-        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.versioning().await?) };
+        let look =
+            |bucket: UsedBucket| async move { Ok(bucket.catalog.versioning_setting().await?) };
         let read = grant.read(Act::ReadConfiguration, On::Bucket, look).await?;
         Ok(read.0)
     }
@@ -31,8 +36,10 @@ impl Vault {
         &self,
         subject: &Arc<Subject>,
         name: &BucketName,
-        state: Versioning,
+        setting: impl Into<VersioningSetting>,
     ) -> Result<()> {
+        let setting = setting.into();
+        let state = setting.state;
         let grant = self.changeable_by(subject, name, &[Right::Delete]).await?;
         let grant = grant.recorded_as_act();
         let facts = Facts::from([
@@ -45,7 +52,7 @@ impl Vault {
             if state != Versioning::Enabled && row.has_object_lock() {
                 return Err(AdministrationError::LockNeedsVersions.into());
             }
-            bucket.catalog.set_versioning(state).await?;
+            bucket.catalog.set_versioning(setting).await?;
             Ok(Changed::freeing((), Vec::new()))
         };
         let this = self.clone();

@@ -33,3 +33,10 @@ pub(crate) fn state_of(connection: &Connection) -> Result<Versioning> {
     let word: Option<String> = statement.query_row((), |row| row.get(0)).optional()?;
     Versioning::of_word(word.as_deref()).ok_or_else(StoreError::damaged_catalog)
 }
+
+/// Whether it was ever said that versions are deleted without a second factor.
+pub(crate) fn is_mfa_delete_off(connection: &Connection) -> Result<bool> {
+    let sql = "SELECT EXISTS(SELECT 1 FROM meta WHERE name = 'mfa_delete')";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row((), |row| row.get(0))?)
+}

@@ -3,9 +3,9 @@
 use rusqlite::params;
 
 use crate::catalog::open::Catalog;
-use crate::catalog::tables::versioning::state_of;
+use crate::catalog::tables::versioning::{is_mfa_delete_off, state_of};
 use crate::error::Result;
-use crate::version::Versioning;
+use crate::version::{Versioning, VersioningSetting};
 
 impl Catalog {
     /// Whether objects have versions that clients are told of: the bucket keeps them, or did.
@@ -20,14 +20,32 @@ impl Catalog {
         Ok(state)
     }
 
+    /// What is set of its versions.
+    pub async fn versioning_setting(&self) -> Result<VersioningSetting> {
+        let read = self.point(|connection| {
+            Ok(VersioningSetting {
+                state: state_of(connection)?,
+                is_mfa_delete_off: is_mfa_delete_off(connection)?,
+            })
+        });
+        let setting = read.await?;
+        self.known_versioning().note(setting.state);
+        Ok(setting)
+    }
+
     /// Has the bucket keep versions from now on, or keep no more. Writes that are under way may be
-    /// of either state.
+    /// of either state. What was said of second factors stays said.
     ///
     /// # Errors
     /// As any write.
-    pub async fn set_versioning(&self, state: Versioning) -> Result<()> {
+    pub async fn set_versioning(&self, setting: impl Into<VersioningSetting>) -> Result<()> {
+        let setting = setting.into();
         let set = self.write(move |session| {
-            match state.word() {
+            if setting.is_mfa_delete_off {
+                let sql = "INSERT OR REPLACE INTO meta VALUES('mfa_delete', 'disabled')";
+                session.execute(sql, ())?;
+            }
+            match setting.state.word() {
                 Some(word) => session.execute(
                     "INSERT OR REPLACE INTO meta VALUES('versioning', ?)",
                     params![word],
