@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
@@ -26,6 +25,8 @@ mod on_receipts;
 
 mod findings;
 
+mod readers;
+
 mod engine_seat;
 
 pub(crate) use self::carrier::Carrier;
@@ -34,6 +35,7 @@ pub use self::engine_seat::{EngineSeat, TakenLog};
 pub(crate) use self::findings::Findings;
 pub use self::progress::{CarriedStatus, CopyState, CopyStatus};
 pub(crate) use self::progress::{Passed, Progress};
+pub(crate) use self::readers::{Readers, Reading};
 pub(crate) use self::registry::{Entry, Registry, SyncEntry, WithKeystore};
 pub use self::synchronous::SyncStatus;
 pub(crate) use self::synchronous::{Synchronous, WaitedFor};
@@ -54,7 +56,7 @@ pub(crate) struct Copies {
 pub(crate) struct Running {
     pub(crate) progress: Arc<Progress>,
     /// How many read the copy: nothing is removed from it meanwhile.
-    pub(crate) readers: Arc<AtomicUsize>,
+    pub(crate) readers: Arc<Readers>,
     /// What checks found, which is to be put again.
     pub(crate) findings: Arc<Findings>,
     /// What puts the keystore there, if one goes along.

@@ -4,7 +4,6 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coffer_durable::{now_ms, rfc3339};
 use coffer_replica::{Copy, CopyReader, KnownHead, Place};
@@ -20,7 +19,7 @@ use super::files::{SCRATCH, new_file};
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::copies::{Findings, Progress};
+use crate::copies::{Findings, Progress, Reading};
 use crate::error::{BackupError, CopyError, Result};
 use crate::limits::{BACKUP_EVENTS_WAITING, VERIFY_PAGE};
 use crate::open_buckets::{OpenBucket, customer_key};
@@ -81,15 +80,6 @@ struct Check {
     damage_count: u64,
 }
 
-/// Keeps what is read from being removed.
-struct Reading(Arc<AtomicUsize>);
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 impl Vault {
     /// Reads a copy back and checks all of it. A system administrator's act.
     ///
@@ -119,8 +109,7 @@ impl Vault {
                     })
                 };
                 let (readers, findings, progress) = task.unwrap_or_default();
-                readers.fetch_add(1, Ordering::SeqCst);
-                let _reading = Reading(readers);
+                let _reading = Reading::begin(readers).await;
                 let place = Place::parse(&entry.url)?;
                 let store = blocking(move || Ok(place.open(false)?)).await?;
                 let copy = Copy::new(store, entry.id, &vault.inner.keystore.system_key());

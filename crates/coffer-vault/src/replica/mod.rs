@@ -6,7 +6,6 @@
 //! What is below is never older than what holds it, as in a backup. Nothing is opened for it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use coffer_durable::now_ms;
@@ -18,8 +17,8 @@ use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::copies::{
-    CarriedStatus, Carrier, CopyState, CopyStatus, Entry, Findings, Progress, Running, SyncStatus,
-    Synchronous,
+    CarriedStatus, Carrier, CopyState, CopyStatus, Entry, Findings, Progress, Readers, Running,
+    SyncStatus, Synchronous,
 };
 use crate::error::{CopyError, Result, VaultError};
 use crate::vault::Vault;
@@ -228,7 +227,7 @@ impl Vault {
                 .await;
         }
         let progress = Arc::new(Progress::new());
-        let readers = Arc::<AtomicUsize>::default();
+        let readers = Arc::<Readers>::default();
         let findings = Arc::<Findings>::default();
         let carrier = Arc::new(Carrier::new(entry.id));
         let synchronous = entry.sync.map(|sync| {

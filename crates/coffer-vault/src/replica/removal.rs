@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use coffer_durable::{now_ms, rfc3339};
@@ -31,12 +30,14 @@ impl Round {
     /// Removes what is out of the window, unless the copy is being read, for a short time. Whether
     /// it is done.
     pub(super) async fn sweep(&mut self, writer: &mut CopyWriter) -> Result<bool> {
-        if self.readers.load(Ordering::SeqCst) > 0 {
+        let Some(removing) = self.readers.begin_removal() else {
             return Ok(true);
-        }
+        };
         let until = Instant::now() + COPY_SWEEP_TIME;
         let horizon_ms = now_ms() - self.keep_ms();
         let swept = writer.sweep(horizon_ms, &HashSet::new(), until).await?;
+        // Those who begin to read now find the newest head, which needs nothing of what goes below.
+        drop(removing);
         self.has_lost_buckets = false;
         self.tell_damage(writer, &swept).await?;
         if swept.object_count > 0 {

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use coffer_replica::{
 use coffer_seal::BucketId;
 
 use crate::blocking::blocking;
-use crate::copies::{Carrier, Entry, Findings, Progress, Synchronous};
+use crate::copies::{Carrier, Entry, Findings, Progress, Readers, Synchronous};
 use crate::error::{Result, VaultError};
 use crate::freshness::InLog;
 use crate::limits::COPY_NEW_BUCKETS_PASSES;
@@ -61,7 +60,7 @@ pub(super) struct Round {
     inner: Weak<Inner>,
     pub(super) entry: Entry,
     pub(super) progress: Arc<Progress>,
-    pub(super) readers: Arc<AtomicUsize>,
+    pub(super) readers: Arc<Readers>,
     pub(super) carrier: Arc<Carrier>,
     /// What acknowledgements wait for, if they do.
     pub(super) synchronous: Option<Arc<Synchronous>>,
@@ -109,7 +108,7 @@ impl Round {
         inner: &Arc<Inner>,
         entry: Entry,
         progress: Arc<Progress>,
-        readers: Arc<AtomicUsize>,
+        readers: Arc<Readers>,
         findings: Arc<Findings>,
         carrier: Arc<Carrier>,
         synchronous: Option<Arc<Synchronous>>,

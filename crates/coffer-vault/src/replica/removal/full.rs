@@ -10,7 +10,6 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use coffer_replica::limits::UNFINISHED_AGE_WHEN_FULL;
@@ -62,7 +61,7 @@ impl Round {
     }
 
     async fn remove_deleted_new(&self, writer: &CopyWriter) -> Result<()> {
-        if self.readers.load(Ordering::SeqCst) > 0 {
+        if self.readers.is_read() {
             return Ok(());
         }
         let mut looks = COPY_GONE_LOOKS;
@@ -137,9 +136,9 @@ impl Round {
 
     /// Removes from a store, which may be full, what no head of the window needs.
     pub(in crate::replica) async fn give_room(&mut self, writer: &mut CopyWriter) -> Result<()> {
-        if self.readers.load(Ordering::SeqCst) > 0 {
+        let Some(removing) = self.readers.begin_removal() else {
             return Ok(());
-        }
+        };
         // One of which no answer came may be there: the next commit finds it.
         if self.notes_new() && !writer.is_newest().await? {
             return Ok(());
@@ -151,13 +150,14 @@ impl Round {
                 tracing::debug!(copy = self.name(), %error, "buckets stay that are gone");
             }
         }
-        if self.readers.load(Ordering::SeqCst) > 0 {
+        if self.readers.is_read() {
             return Ok(());
         }
         let swept = self.make_room(writer).await?;
         let is_only = swept.is_complete && swept.floor == writer.head().number;
-        let is_read = self.readers.load(Ordering::SeqCst) > 0;
-        if is_sure && is_only && !is_read {
+        // What goes below may take long, and the head that is left needs nothing of it.
+        drop(removing);
+        if is_sure && is_only && !self.readers.is_read() {
             self.remove_unneeded(writer).await?;
         }
         Ok(())
