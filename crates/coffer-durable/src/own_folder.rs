@@ -6,25 +6,37 @@
 //! what writes know paths alone, and one process holds few folders: so they are looked up here by
 //! path, and nothing that writes has to be told of them.
 
+use std::borrow::Cow;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::RwLock;
 
-static OWN: RwLock<Vec<Weak<Place>>> = RwLock::new(Vec::new());
+static OWN: RwLock<Vec<Known>> = RwLock::new(Vec::new());
+
+/// A folder that may be held: of most that are looked for, its path says that it is not around.
+struct Known {
+    path: Arc<Path>,
+    place: Weak<Place>,
+}
 
 /// A folder, as it was opened, for as long as this is there.
 #[derive(Debug)]
-pub struct OwnFolder(Arc<Place>);
+pub struct OwnFolder {
+    place: Arc<Place>,
+    /// Keeps its inode from being another's, and what was locked with it. It is closed with this:
+    /// a look that is under way keeps nothing locked.
+    _folder: File,
+}
 
 struct Place {
     /// Absolute, and otherwise as it was given.
-    path: PathBuf,
-    /// Keeps its inode from being another's, and what was locked with it.
-    folder: File,
+    path: Arc<Path>,
+    /// Its device and inode.
+    id: (u64, u64),
     when_lost: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -39,37 +51,47 @@ impl OwnFolder {
     ///
     /// # Errors
     ///
-    /// When the path can't be made absolute.
+    /// When the path can't be made absolute, or nothing is known of the folder.
     pub fn hold(path: &Path, folder: File) -> io::Result<Self> {
+        let path: Arc<Path> = std::path::absolute(path)?.into();
         let place = Arc::new(Place {
-            path: std::path::absolute(path)?,
-            folder,
+            path: path.clone(),
+            id: id_of(&folder.metadata()?),
             when_lost: OnceLock::new(),
         });
+        let known = Known {
+            path,
+            place: Arc::downgrade(&place),
+        };
         let mut own = OWN.write();
-        own.retain(|other| other.strong_count() > 0);
-        own.push(Arc::downgrade(&place));
-        Ok(Self(place))
+        own.retain(|other| other.place.strong_count() > 0);
+        own.push(known);
+        Ok(Self {
+            place,
+            _folder: folder,
+        })
     }
 
     /// Whether another folder has its name now.
     pub fn is_another(&self) -> bool {
-        self.0.is_another()
+        self.place.is_another()
     }
 
     /// Has `end` called as soon as [`check_own_folder`] finds that another folder has its name,
     /// before that returns. The first that is set stays.
     pub fn when_lost(&self, end: impl Fn() + Send + Sync + 'static) {
-        let _ = self.0.when_lost.set(Box::new(end));
+        let _ = self.place.when_lost.set(Box::new(end));
     }
 }
 
 impl Place {
     fn is_another(&self) -> bool {
-        let id = |folder: &Metadata| (folder.dev(), folder.ino());
-        let (own, there) = (self.folder.metadata(), fs::metadata(&self.path));
-        matches!((own, there), (Ok(own), Ok(there)) if id(&own) != id(&there))
+        fs::metadata(&self.path).is_ok_and(|there| id_of(&there) != self.id)
     }
+}
+
+fn id_of(folder: &Metadata) -> (u64, u64) {
+    (folder.dev(), folder.ino())
 }
 
 /// Makes sure that what is about to be opened, written or made at `path` lies in the folder that
@@ -80,13 +102,15 @@ impl Place {
 ///
 /// When another folder has its name.
 pub fn check_own_folder(path: &Path) -> io::Result<()> {
-    let path = std::path::absolute(path)?;
+    let path = if path.is_absolute() {
+        Cow::Borrowed(path)
+    } else {
+        Cow::Owned(std::path::absolute(path)?)
+    };
     let around: Vec<Arc<Place>> = {
         let own = OWN.read();
-        let places = own.iter().filter_map(Weak::upgrade);
-        places
-            .filter(|place| path.starts_with(&place.path))
-            .collect()
+        let known = own.iter().filter(|known| path.starts_with(&known.path));
+        known.filter_map(|known| known.place.upgrade()).collect()
     };
     let lost = around.iter().find(|place| {
         // One that was opened later under the same name, by the same process, is another's.
@@ -106,7 +130,9 @@ pub fn check_own_folder(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::disk::{Access, Disk};
@@ -155,5 +181,47 @@ mod tests {
         write_atomically(&disk, "note", b"later").unwrap();
         drop((own, later));
         check_own_folder(&data).unwrap();
+    }
+
+    #[test]
+    fn a_look_under_way_keeps_no_folder_locked() {
+        let root = tempfile::tempdir().unwrap();
+        let (data, moved) = (root.path().join("data"), root.path().join("moved"));
+        fs::create_dir(&data).unwrap();
+        let folder = File::open(&data).unwrap();
+        folder.try_lock().unwrap();
+        let own = OwnFolder::hold(&data, folder).unwrap();
+        let held = Arc::new(Mutex::new(Some(own)));
+        let is_free = Arc::new(AtomicBool::new(false));
+        let (ended, told, at) = (held.clone(), is_free.clone(), moved.clone());
+        let end = move || {
+            drop(ended.lock().take());
+            let again = File::open(&at).unwrap();
+            told.store(again.try_lock().is_ok(), Ordering::SeqCst);
+        };
+        held.lock().as_ref().unwrap().when_lost(end);
+        fs::rename(&data, &moved).unwrap();
+        fs::create_dir(&data).unwrap();
+        assert!(check_own_folder(&data).is_err());
+        assert!(is_free.load(Ordering::SeqCst));
+        assert!(held.lock().is_none());
+    }
+
+    #[test]
+    fn a_path_is_taken_as_it_means_whatever_its_form() {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        fs::create_dir(&data).unwrap();
+        let _own = OwnFolder::hold(&data.join("."), File::open(&data).unwrap()).unwrap();
+        fs::rename(&data, root.path().join("moved")).unwrap();
+        fs::create_dir(&data).unwrap();
+        let text = data.display();
+        for path in [
+            format!("{text}//./below"),
+            format!("{text}/"),
+            format!("{text}"),
+        ] {
+            assert!(check_own_folder(Path::new(&path)).is_err(), "{path}");
+        }
     }
 }
