@@ -1,5 +1,7 @@
 """A standby: reads of a sealed copy within seconds of the original, and all else refused."""
 
+import shutil
+
 import pytest
 from botocore.exceptions import ClientError
 
@@ -7,7 +9,16 @@ from harness.administration import ask, refused, run
 from harness.clients import s3_client
 from harness.sealed_copies import BUCKET, caught_up, check, files_in, made, put, replica, url_of
 from harness.server import Server, StartError
-from harness.standbys import add_copy, has, names_at, standby_of, standby_status, started, within
+from harness.standbys import (
+    WITHIN_SECONDS,
+    add_copy,
+    has,
+    names_at,
+    standby_of,
+    standby_status,
+    started,
+    within,
+)
 
 #: Of none that any copy here is made for.
 OTHER_IDENTITY = "AGE-SECRET-KEY-1GDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDPSST380Y"
@@ -140,6 +151,25 @@ def test_it_goes_on_from_what_it_has(server, followed, tmp_path):
     within(lambda: standby_status(followed)["state"] == "following")
     blobs = files_in(followed.data / "buckets")
     assert not [path for path in blobs if path.name.endswith(".new")]
+
+
+def test_it_ends_when_another_folder_takes_the_name_of_its_own(server, followed):
+    """What it fetches next would go there. In the folder that was moved, another start goes on."""
+    names = ["small-1", "middle-1", "large-1"]
+    kept = followed.data.with_name("kept")
+    followed.data.rename(kept)
+    followed.data.mkdir()
+    (followed.data / "theirs").write_text("another's")
+    put(server, ["middle-2"])
+    assert followed.process.wait(WITHIN_SECONDS) == 1
+    assert "another one has its name" in followed.log()
+    followed.process = None
+    assert [path.name for path in followed.data.rglob("*")] == ["theirs"]
+    shutil.rmtree(followed.data)
+    kept.rename(followed.data)
+    started(followed)
+    within(has(followed, [*names, "middle-2"], BUCKET))
+    check(followed, [*names, "middle-2"])
 
 
 def test_it_follows_a_copy_on_another_coffer(server, tmp_path, monkeypatch):
