@@ -238,3 +238,32 @@ async fn a_head_that_repeats_another_keeps_what_that_names() {
     assert_eq!(scene.copied("blobs"), named);
     scene.vault.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_that_grew_stays_known_where_no_pages_can_be_taken() {
+    let mut scene = Scene::new().await;
+    let (id, cursor) = (scene.id(&bucket()), scene.round.entry.cursor);
+    let row = scene.vault.inner.system.bucket(&bucket()).unwrap();
+    // A segment came that no head has, and the round that put it broke off before the next.
+    scene.put(2, 3).await;
+    let put = scene.round.put_bucket(&mut scene.writer, &row).await;
+    put.unwrap();
+    let chain = scene.round.chains.remove(&id);
+    assert!(chain.is_some());
+    scene.round.unfinished.insert(id, chain.clone());
+    scene.put(3, 4).await;
+    let tap = scene.vault.inner.open_buckets.taps.of(id).unwrap();
+    tap.pages.unfollow(cursor);
+    let put = scene.round.put_bucket(&mut scene.writer, &row).await;
+    assert!(put.is_err());
+    assert_eq!(scene.round.unfinished.get(&id), Some(&chain));
+    // What comes next is all of it, and a head of it lacks nothing.
+    tap.pages.follow(cursor);
+    scene.run().await;
+    let scratch = scene.root.path().join("read");
+    let catalog = scene.round.catalog_in_head(&scene.writer, id, &scratch);
+    let catalog = catalog.await.unwrap().unwrap();
+    assert_eq!(catalog.blobs_after(None).await.unwrap().len(), 4);
+    catalog.close().await;
+    scene.vault.close().await;
+}
