@@ -95,10 +95,82 @@ impl Mover {
         let polynomial = ALGORITHM.crc().ok_or(MoverError::Lost)?;
         let mut sums = Vec::with_capacity(ranges.len());
         for range in ranges {
-            let _permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
+            let permits = self.permits.acquire_many(self.permits_of(range));
+            let _permits = permits.await.map_err(|_| MoverError::Lost)?;
             let body = block_in_place(|| source.read(range))?;
             sums.push((crc(polynomial, &body), range.end - range.start));
         }
         of_pieces(ALGORITHM, sums).ok_or(MoverError::Lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::limits::PART_BYTES;
+    use crate::mover::{MoverOptions, Transfer, Watch};
+    use crate::profiles::{Credentials, Settings};
+    use crate::s3::checksum::checksum;
+    use crate::s3::{Client, ClientOptions};
+
+    struct Silent;
+
+    impl Watch for Silent {
+        fn event(&self, _: &Event<'_>) {}
+    }
+
+    /// Asks no server for anything.
+    fn mover(jobs: usize) -> Arc<Mover> {
+        let settings = Settings {
+            endpoint: "http://127.0.0.1:1".to_owned(),
+            credentials: Credentials {
+                access_key_id: "A".to_owned(),
+                secret_access_key: "s".to_owned().into(),
+                session_token: None,
+            },
+            region: "r1".to_owned(),
+            ca: None,
+        };
+        let client = Client::new(settings, ClientOptions::default()).unwrap();
+        let options = MoverOptions {
+            jobs,
+            transfer: Transfer::Tls,
+            state: None,
+            headers: Vec::new(),
+            follow_links: false,
+            waits_for_verdict: true,
+        };
+        Mover::new(Arc::new(client), options, Arc::new(Silent))
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_file_is_summed_beside_no_more_than_is_sent_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let bytes = 2 * PART_BYTES + 9;
+        File::create(&path).unwrap().set_len(bytes).unwrap();
+        let source = Source::open(&path).unwrap();
+        let mover = mover(4);
+        let soon = Duration::from_millis(100);
+        // The longest piece is as much as three usual ones.
+        for ranges in [[0..7, 7..bytes], [0..bytes - 7, bytes - 7..bytes]] {
+            let others = mover.permits.acquire_many(2).await.unwrap();
+            let early = timeout(soon, mover.sum(&source, &ranges)).await;
+            assert!(early.is_err(), "{ranges:?}");
+            drop(others);
+            let sum = mover.sum(&source, &ranges).await.unwrap();
+            assert_eq!(sum, checksum(ALGORITHM, &vec![0; bytes as usize]));
+        }
+        let others = mover.permits.acquire_many(4).await.unwrap();
+        let early = timeout(soon, mover.sum(&source, &[0..1, 1..2])).await;
+        assert!(early.is_err());
+        drop(others);
+        assert_eq!(mover.permits.available_permits(), 4);
     }
 }

@@ -201,9 +201,7 @@ impl Mover {
             let before = (before.listed.remove(&number), before.noted.remove(&number));
             let (mover, source) = (Arc::clone(self), Arc::clone(source));
             let (upload, journal) = (Arc::clone(upload), journal.cloned());
-            // A permit for each usual part, so that what is held in memory has an end.
-            let wanted = (range.end - range.start).div_ceil(PART_BYTES) as usize;
-            let permits = wanted.min(self.options.jobs) as u32;
+            let permits = self.permits_of(&range);
             let work = move |permit| async move {
                 let part = mover.part(&source, &upload, number, range, before).await?;
                 if let (Some(journal), false) = (journal, part.was_kept) {
@@ -224,6 +222,12 @@ impl Mover {
         let mut parts: Vec<Part> = together.all().await?;
         parts.sort_unstable_by_key(|part| part.done.number);
         Ok(parts)
+    }
+
+    /// A permit for each usual part, so that what is held in memory has an end.
+    pub(super) fn permits_of(&self, range: &Range<u64>) -> u32 {
+        let wanted = (range.end - range.start).div_ceil(PART_BYTES) as usize;
+        wanted.min(self.options.jobs) as u32
     }
 
     async fn part(
