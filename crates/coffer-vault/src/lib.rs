@@ -113,7 +113,8 @@ pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digester, Digests};
 pub use crate::engine::{
-    EngineIdentity, LeaseKeeper, Turn, blob_cache, has_log, prepare_cache, take_over_begun,
+    EngineIdentity, FoundLog, LeaseKeeper, Turn, blob_cache, has_log, prepare_cache,
+    take_over_begun,
 };
 pub use crate::error::{
     AdministrationError, BackupError, BodyError, ChecksumError, CopyError, CustomerKeyError,

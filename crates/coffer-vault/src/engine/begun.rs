@@ -20,6 +20,17 @@ use crate::error::{CopyError, Result};
 use crate::fence::ServingRight;
 use crate::limits::BEGUN_LOG_LOOKS;
 
+/// What the gateway that has the lease finds in a store that held no log.
+#[derive(Debug)]
+pub enum FoundLog {
+    /// Nothing: it makes one.
+    None,
+    /// One that was begun and holds nothing: it goes on with it.
+    Begun(TakenLog),
+    /// One that another gateway completed meanwhile, and that is to be followed first.
+    Whole,
+}
+
 /// A log that is not whole, and holds nothing yet.
 struct Begun {
     copy: Copy,
@@ -40,28 +51,31 @@ pub async fn has_log(from: &Place, identity: &ExportIdentity) -> Result<bool> {
 }
 
 /// Takes over a log that was begun and holds nothing, and places its keystore in a folder that has
-/// none: a start on that goes on as a first one. None, where there is no such log. For the gateway
-/// that has the lease.
+/// none: a start on that goes on as a first one. For the gateway that has the lease.
 ///
 /// # Errors
-/// Of the store; where the lease has ended, or the log is another's by now.
+/// Of the store; where the lease has ended.
 pub async fn take_over_begun(
     from: &Place,
     identity: &ExportIdentity,
     data: &Path,
     right: ServingRight,
-) -> Result<Option<TakenLog>> {
+) -> Result<FoundLog> {
     let store = open(from).await?;
     let Some(begun) = find(&store, identity).await? else {
-        return Ok(None);
+        let is_whole = CopyRecord::is_filled(&*store).await?;
+        return Ok(if is_whole {
+            FoundLog::Whole
+        } else {
+            FoundLog::None
+        });
     };
     right.check()?;
     tracing::warn!("a first start of this engine was ended half-way: it is gone on with");
     let writer = CopyWriter::resume_engine(begun.copy, Some(&begun.known)).await?;
     if writer.head().as_of_ms != 0 {
-        // It was completed at this very moment.
-        let number = writer.known().number;
-        return Err(ReplicaError::Fenced { number }.into());
+        // It was completed at this very moment: what is in it is not here.
+        return Ok(FoundLog::Whole);
     }
     // Its gateway may have put another until it was fenced off.
     let begun = find(&store, identity).await?;
@@ -72,7 +86,7 @@ pub async fn take_over_begun(
         Ok(keystore.place(&data)?)
     })
     .await?;
-    Ok(Some(TakenLog::begun(writer, right)))
+    Ok(FoundLog::Begun(TakenLog::begun(writer, right)))
 }
 
 async fn open(from: &Place) -> Result<Store> {

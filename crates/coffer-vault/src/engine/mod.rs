@@ -29,7 +29,7 @@ mod keeper;
 
 mod reads;
 
-pub use self::begun::{has_log, take_over_begun};
+pub use self::begun::{FoundLog, has_log, take_over_begun};
 pub use self::blobs::blob_cache;
 pub use self::cache::prepare_cache;
 pub(crate) use self::cache::refuse_cache;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use coffer_keys::ExportIdentity;
 use coffer_vault::{
-    BlobCache, EngineSeat, LeaseKeeper, ServingRight, TakenLog, Turn, Vault, VaultError,
+    BlobCache, EngineSeat, FoundLog, LeaseKeeper, ServingRight, TakenLog, Turn, Vault, VaultError,
     VaultOptions, blob_cache, has_log, prepare_cache, take_over_begun,
 };
 use tokio::net::TcpListener;
@@ -220,7 +220,11 @@ impl EngineGateway {
             None => self.keeper.right(),
         };
         let vault = match self.open(log, right.clone()).await {
-            Ok(vault) => vault,
+            Ok(Some(vault)) => vault,
+            Ok(None) => {
+                tracing::info!("another gateway completed the log meanwhile: it is followed");
+                return Ok(Ended::Again);
+            }
             Err(error) if !right.holds() => {
                 tracing::warn!(%error, "the lease was lost before this gateway served");
                 return Ok(Ended::Again);
@@ -266,12 +270,20 @@ impl EngineGateway {
     }
 
     /// Opens what the log holds that was taken over; without one, makes a log, or goes on with what
-    /// a gateway left there that was ended as it made it.
-    async fn open(&self, log: Option<TakenLog>, right: ServingRight) -> Result<Vault, VaultError> {
+    /// a gateway left there that was ended as it made it. None, where there is a log by now.
+    async fn open(
+        &self,
+        log: Option<TakenLog>,
+        right: ServingRight,
+    ) -> Result<Option<Vault>, VaultError> {
         let (from, data) = (&self.how.from, &self.config.data);
         let log = match log {
             Some(log) => Some(log),
-            None => take_over_begun(from, &self.identity, data, right.clone()).await?,
+            None => match take_over_begun(from, &self.identity, data, right.clone()).await? {
+                FoundLog::None => None,
+                FoundLog::Begun(log) => Some(log),
+                FoundLog::Whole => return Ok(None),
+            },
         };
         let seat = EngineSeat::new(
             from.clone(),
@@ -283,7 +295,7 @@ impl EngineGateway {
             engine: Some(seat),
             ..self.options.clone()
         };
-        Vault::open(options).await
+        Vault::open(options).await.map(Some)
     }
 
     async fn has_log(&self) -> Result<bool, VaultError> {

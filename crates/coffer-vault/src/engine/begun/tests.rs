@@ -26,10 +26,13 @@ struct FirstStart {
 
 impl FirstStart {
     async fn new() -> Self {
+        Self::at(Arc::new(InMemory::new())).await
+    }
+
+    async fn at(store: Store) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keystore");
         let keystore = Keystore::create(&path, Box::new(MemoryRoot::new())).unwrap();
-        let store: Store = Arc::new(InMemory::new());
         let record = CopyRecord::of_engine(keystore.id());
         let copy = Copy::new(store.clone(), record.copy, &keystore.system_key());
         let writer = CopyWriter::begin(copy, &record).await.unwrap();
@@ -84,6 +87,37 @@ async fn one_that_has_a_keystore_and_no_whole_head_is_begun() {
     assert!(start.is_begun().await);
     next.commit(whole(&next)).await.unwrap();
     assert!(!start.is_begun().await);
+}
+
+#[tokio::test]
+async fn one_that_was_completed_meanwhile_is_to_be_followed() {
+    let root = tempfile::tempdir().unwrap();
+    let (data, log) = (root.path().join("data"), root.path().join("log"));
+    std::fs::create_dir(&data).unwrap();
+    let place = Place::parse(&format!("file://{}", log.display())).unwrap();
+    let right = ServingRight::default();
+    right.extend(ServingRight::now() + std::time::Duration::from_secs(60));
+    let mut start = FirstStart::at(open(&place).await.unwrap()).await;
+    let identity: ExportIdentity = OWN.parse().unwrap();
+    assert!(!has_log(&place, &identity).await.unwrap());
+    let whole = coffer_replica::Head {
+        as_of_ms: 1,
+        ..start.writer.head().clone()
+    };
+    start.writer.commit(whole).await.unwrap();
+    let found = take_over_begun(&place, &identity, &data, right).await;
+    assert!(matches!(found, Ok(FoundLog::Whole)), "{found:?}");
+    assert!(has_log(&place, &identity).await.unwrap());
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn where_nothing_is_a_log_is_made() {
+    let root = tempfile::tempdir().unwrap();
+    let place = Place::parse(&format!("file://{}/log", root.path().display())).unwrap();
+    let (identity, right) = (OWN.parse().unwrap(), ServingRight::default());
+    let found = take_over_begun(&place, &identity, root.path(), right).await;
+    assert!(matches!(found, Ok(FoundLog::None)), "{found:?}");
 }
 
 #[tokio::test]
