@@ -1,5 +1,6 @@
 """coffer put, cp and rm where the answer to a request is lost that did what was asked."""
 
+import signal
 import struct
 import time
 
@@ -98,6 +99,67 @@ def test_a_completion_is_found_by_the_same_command_later(mover, serving, client,
     mover.environment |= {"AWS_ENDPOINT_URL": direct}
     assert mover.done(*put)["kept_bytes"] == 0
     assert len(client.list_object_versions(Bucket="open", Prefix="later")["Versions"]) == 2
+
+
+def killed(mover, between, put, key, is_late):
+    """Runs a command to the first request that stores an object, and kills it there: as that comes,
+    or when it was answered."""
+    started = []
+
+    def kills(method, path):
+        if method != "PUT" or not path.startswith(f"/open/{key}"):
+            return False
+        while not started:
+            time.sleep(0.01)
+        started[0].kill()
+        return True
+
+    def kills_before(method, path):
+        if kills(method, path):
+            raise OSError
+
+    if is_late:
+        between.loses = kills
+    else:
+        between.before = kills_before
+    started.append(mover.start(*put))
+    assert started[0].wait(60) == -signal.SIGKILL
+    between.before, between.loses = (lambda *_: None), (lambda *_: False)
+
+
+@pytest.mark.parametrize("transfer", ["sealed", "tls"])
+def test_a_small_file_is_found_by_the_same_command_after_a_kill(
+    serving, mover, client, tmp_path, transfer
+):
+    source, key = write_file(tmp_path / "source", MIB), f"once-{transfer}"
+    put = ("put", source, f"s3://open/{key}", "--transfer", transfer)
+    with Watching(serving) as between:
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        killed(mover, between, put, key, is_late=True)
+        done = mover.done(*put)
+        assert (done["kept_bytes"], done["verified"]) == (MIB, True)
+        assert done["version_id"] == the_version(client, key)
+        # Once more is another version.
+        assert mover.done(*put)["kept_bytes"] == 0
+    assert len(client.list_object_versions(Bucket="open", Prefix=key)["Versions"]) == 2
+
+
+@pytest.mark.parametrize("what", ["older", "described"])
+def test_after_a_kill_nothing_else_counts_as_stored(serving, mover, client, tmp_path, what):
+    """What was to store the file never came to the server: the same bytes that were there before,
+    or are described otherwise."""
+    source, key = write_file(tmp_path / "source", MIB), f"unlike-{what}"
+    put = ("put", source, f"s3://open/{key}")
+    if what == "older":
+        mover.run(*put)
+        time.sleep(OLDER_SECONDS)
+    with Watching(serving) as between:
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        killed(mover, between, put, key, is_late=False)
+        if what == "described":
+            client.put_object(Bucket="open", Key=key, Body=source.read_bytes())
+        assert mover.done(*put)["kept_bytes"] == 0
+    assert len(client.list_object_versions(Bucket="open", Prefix=key)["Versions"]) == 2
 
 
 def test_a_copy_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_path):

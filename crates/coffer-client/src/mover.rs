@@ -6,6 +6,8 @@
 //!   and is durable. Until then it is `.NAME.coffer-part`, with a journal beside it.
 //! - An upload in parts has a journal as well, in the user's state folder. Of what a journal says
 //!   nothing is believed: each piece is read and summed again before it counts.
+//! - A file that goes as one piece has one until it is answered: what a command stored that was
+//!   ended meanwhile is not stored again by the next.
 //! - A source that changes while it is read is an error, and an object that changes, too: each
 //!   request for a range names the content that was first seen.
 //! - Dropping a future stops the work at once, and leaves what can be taken up again.

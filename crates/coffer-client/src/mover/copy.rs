@@ -111,6 +111,7 @@ impl Mover {
                     etag: &|| etag_of_parts(&parts),
                     began: Since::Server(start.began_seconds),
                     sent: None,
+                    doubted: None,
                 };
                 let completing =
                     self.client

@@ -90,6 +90,11 @@ impl Journal {
         written.map_err(MoverError::local("writing", &self.path))
     }
 
+    /// From now on it says nothing.
+    pub(super) fn clear(&self) {
+        let _ = self.file.lock().set_len(0);
+    }
+
     /// Removes it. One that stays would only be read in vain.
     pub(super) fn remove(self) {
         let _ = fs::remove_file(&self.path);
@@ -162,6 +167,8 @@ mod tests {
             journal.read::<String, u32>(),
             Some(("else".to_owned(), vec![]))
         );
+        journal.clear();
+        assert!(journal.read::<String, u32>().is_none());
         journal.remove();
         assert!(!path.exists());
     }

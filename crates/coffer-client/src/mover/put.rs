@@ -14,6 +14,8 @@ mod parts;
 
 mod stream;
 
+mod whole;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ use crate::mover::events::{Event, Moved};
 use crate::mover::source::Source;
 use crate::mover::times::{MTIME_HEADER, mtime_text};
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
-use crate::s3::{ObjectName, Sent, Stored};
+use crate::s3::{Doubted, ObjectName, Sent, Stored};
 use crate::sealed::UNVERIFIED;
 
 /// What was stored, and how.
@@ -63,7 +65,7 @@ impl Mover {
         name: &ObjectName,
     ) -> Result<Moved, MoverError> {
         let done = if source.seen().bytes <= PART_BYTES {
-            self.put_whole(&source, name).await?
+            self.put_whole(&source, from, name).await?
         } else {
             self.put_parts(source, from, name).await?
         };
@@ -79,7 +81,12 @@ impl Mover {
         headers
     }
 
-    async fn put_whole(&self, source: &Source, name: &ObjectName) -> Result<Done, MoverError> {
+    async fn put_whole(
+        &self,
+        source: &Source,
+        from: &Path,
+        name: &ObjectName,
+    ) -> Result<Done, MoverError> {
         let _permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
         let read = || {
             let body = source.read(&(0..source.seen().bytes))?;
@@ -87,16 +94,16 @@ impl Mover {
             source.check_unchanged().map(|()| Bytes::from(body))
         };
         let body = block_in_place(read)?;
-        let headers = self.headers_of(source);
-        self.put_bytes(body, name, &headers).await
+        self.put_once((source, from), body, name).await
     }
 
-    /// Stores what is in memory.
+    /// Stores what is in memory. `doubted` is told that the server called it doubtful.
     async fn put_bytes(
         &self,
         body: Bytes,
         name: &ObjectName,
         headers: &[(String, String)],
+        doubted: Option<&Doubted<'_>>,
     ) -> Result<Done, MoverError> {
         let bytes = body.len() as u64;
         let sent = checksum(Algorithm::Crc64Nvme, &body);
@@ -109,7 +116,10 @@ impl Mover {
         };
         let mut attempt = 0;
         while let Some(ticket) = self.announced(&body, name, None, headers).await? {
-            match self.commit(name, headers, ticket, (&sent, bytes)).await {
+            match self
+                .commit(name, headers, ticket, (&sent, bytes), doubted)
+                .await
+            {
                 Ok(stored) => return Ok(done(stored, true)),
                 Err(error) => {
                     attempt += 1;
@@ -117,9 +127,8 @@ impl Mover {
                 }
             }
         }
-        let stored = self
-            .client
-            .put_object(name, headers, body, Some(self.sent()));
+        let told = (Some(self.sent()), doubted);
+        let stored = self.client.put_object_told(name, headers, body, told);
         Ok(done(stored.await?, false))
     }
 

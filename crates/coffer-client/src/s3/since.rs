@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use http::HeaderMap;
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 use crate::limits::COMMIT_AGE_SLACK;
 use crate::s3::error::date_of;
@@ -40,6 +41,37 @@ impl Since {
             }
         }
     }
+}
+
+/// A time that can be kept, for as long as this machine is not started anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptTime {
+    /// Which of the machine's starts it is of.
+    start: String,
+    /// Milliseconds after that.
+    ms: u64,
+}
+
+impl KeptTime {
+    /// Now; none, where the machine's start has no name.
+    pub(crate) fn now() -> Option<Self> {
+        Some(Self {
+            start: start()?,
+            ms: u64::try_from(since_start().as_millis()).ok()?,
+        })
+    }
+
+    /// From then on; none of another start.
+    pub(crate) fn since(&self) -> Option<Since> {
+        (Some(&self.start) == start().as_ref())
+            .then(|| Since::Start(Duration::from_millis(self.ms)))
+    }
+}
+
+/// What names the machine's start (random(4)).
+fn start() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 /// When a request was asked, in seconds since 1970 by the clock of the server that has just
@@ -109,6 +141,19 @@ mod tests {
         let earlier = Since::Start(a_minute_ago);
         let was_running = now.as_secs() >= 60;
         assert!(!was_running || earlier.is_before(&head("Tue, 14 Nov 2023 22:13:50 GMT")));
+    }
+
+    #[test]
+    fn a_kept_time_is_of_one_start() {
+        let kept = KeptTime::now().unwrap();
+        let text = serde_json::to_string(&kept).unwrap();
+        assert_eq!(serde_json::from_str::<KeptTime>(&text).unwrap(), kept);
+        assert!(kept.since().unwrap().is_before(&head(STORED)));
+        let of_another = KeptTime {
+            start: "before".to_owned(),
+            ..kept
+        };
+        assert!(of_another.since().is_none());
     }
 
     #[test]

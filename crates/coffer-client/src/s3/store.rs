@@ -30,7 +30,12 @@ pub(crate) struct Awaited<'a> {
     pub(crate) began: Since,
     /// Who is told of bytes that go out.
     pub(crate) sent: Option<Sent>,
+    /// Who is told that the server called it doubtful: that it is there tells nothing from then on.
+    pub(crate) doubted: Option<&'a Doubted<'a>>,
 }
+
+/// Is told that a server called doubtful what it was to store.
+pub(crate) type Doubted<'a> = dyn Fn() + Sync + 'a;
 
 impl Awaited<'_> {
     fn is(&self, head: &ObjectHead) -> bool {
@@ -84,6 +89,18 @@ impl Client {
         body: Bytes,
         sent: Option<Sent>,
     ) -> Result<Stored, S3Error> {
+        self.put_object_told(name, headers, body, (sent, None))
+            .await
+    }
+
+    /// The same, with who is told that the server called it doubtful.
+    pub(crate) async fn put_object_told(
+        &self,
+        name: &ObjectName,
+        headers: &[(String, String)],
+        body: Bytes,
+        (sent, doubted): (Option<Sent>, Option<&Doubted<'_>>),
+    ) -> Result<Stored, S3Error> {
         let sum = checksum(Algorithm::Crc64Nvme, &body);
         let request = name.request(Method::PUT).headers(headers);
         let request = request.body(body.clone(), sent.clone());
@@ -95,6 +112,7 @@ impl Client {
             etag: &|| Some(hex::encode(checksum(Algorithm::Md5, &body).value)),
             began: Since::now(),
             sent,
+            doubted,
         };
         self.store(&awaited, || self.put_once(&request, &sum)).await
     }
@@ -135,6 +153,7 @@ impl Client {
             etag: &|| None,
             began: Since::now(),
             sent: None,
+            doubted: None,
         };
         self.store(&awaited, || self.copy_once(&request)).await
     }
@@ -197,7 +216,12 @@ impl Client {
             // a completion that is asked again is answered.
             let is_lost = error.is_without_answer() || error.is_used_up();
             let is_unknown = error.is_gone() || (is_lost && !is_doubtful);
-            is_doubtful |= error.is_doubtful();
+            if error.is_doubtful() {
+                is_doubtful = true;
+                if let Some(doubted) = awaited.doubted {
+                    doubted();
+                }
+            }
             let waited = self.pause(attempt, error).await;
             if is_unknown {
                 match self.found(awaited).await {

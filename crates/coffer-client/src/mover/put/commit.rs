@@ -7,7 +7,7 @@ use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::Event;
 use crate::s3::checksum::Checksum;
-use crate::s3::{Awaited, ObjectName, S3Error, Since, Stored};
+use crate::s3::{Awaited, Doubted, ObjectName, S3Error, Since, Stored};
 
 impl Mover {
     /// Makes an object of what was sent with this ticket. Where the answer is lost, the object
@@ -21,6 +21,7 @@ impl Mover {
         headers: &[(String, String)],
         ticket: (String, String),
         (sent, bytes): (&Checksum, u64),
+        doubted: Option<&Doubted<'_>>,
     ) -> Result<Stored, S3Error> {
         let sum = (sent.algorithm.header().to_owned(), sent.text());
         let request = name.request(Method::PUT).headers(headers);
@@ -34,6 +35,7 @@ impl Mover {
             etag: &|| None,
             began: Since::now(),
             sent: None,
+            doubted,
         };
         self.client.commit_object(&awaited, &request).await
     }

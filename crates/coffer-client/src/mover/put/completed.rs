@@ -68,6 +68,7 @@ impl Mover {
             etag: &|| etag_of_parts(&parts),
             began: begun.began(),
             sent: None,
+            doubted: None,
         };
         if self.client.found(&awaited).await?.is_none() {
             return Ok(None);

@@ -349,6 +349,7 @@ impl Mover {
             etag: &|| etag_of_parts(&done),
             began: upload.began,
             sent: None,
+            doubted: None,
         };
         let mut stored = self
             .client

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::mover::error::MoverError;
 use crate::mover::journal::Journal;
 use crate::mover::source::Seen;
-use crate::s3::{ObjectName, Since};
+use crate::s3::{KeptTime, ObjectName, Since};
 
 /// An upload that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,16 @@ impl Begun {
     }
 }
 
+/// A file that was begun to be stored as one piece.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct BegunWhole {
+    pub(super) source: Seen,
+    /// What the object is to have.
+    pub(super) headers: Vec<(String, String)>,
+    /// When.
+    pub(super) began: KeptTime,
+}
+
 /// A part that was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredPart {
@@ -48,10 +58,25 @@ pub(super) fn journal(
     from: &Path,
     name: &ObjectName,
 ) -> Result<Journal, MoverError> {
+    open(state, &file_name(endpoint, from, name))
+}
+
+/// The same of a file that goes as one piece.
+pub(super) fn journal_of_whole(
+    state: &Path,
+    endpoint: &str,
+    from: &Path,
+    name: &ObjectName,
+) -> Result<Journal, MoverError> {
+    let of_parts = file_name(endpoint, from, name);
+    open(state, &of_parts.with_extension("whole"))
+}
+
+fn open(state: &Path, file_name: &Path) -> Result<Journal, MoverError> {
     let folder = state.join("uploads");
     let made = std::fs::create_dir_all(&folder);
     made.map_err(MoverError::local("making the folder", &folder))?;
-    Journal::open(&folder.join(file_name(endpoint, from, name)))
+    Journal::open(&folder.join(file_name))
 }
 
 fn file_name(endpoint: &str, from: &Path, name: &ObjectName) -> PathBuf {

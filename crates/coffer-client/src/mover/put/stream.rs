@@ -30,7 +30,7 @@ impl Mover {
         let is_short = (first.len() as u64) < stream_part_bytes(1);
         let headers = self.options.headers.clone();
         let done = if is_short {
-            self.put_bytes(first, name, &headers).await?
+            self.put_bytes(first, name, &headers, None).await?
         } else {
             self.stream_parts(first, from, name, &headers).await?
         };

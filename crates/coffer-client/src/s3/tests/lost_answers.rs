@@ -123,6 +123,33 @@ async fn what_the_server_says_itself_is_no_lost_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_waits_is_told_of_doubt() {
+    let (doubt, slow, anew) = (
+        answer("500 x", ""),
+        answer("503 x", SLOW),
+        answer("200 OK", ""),
+    );
+    let cases: [(&[&str], i64); 3] = [
+        (&[&doubt, &doubt, &anew], 2),
+        (&[&slow, &anew], 0),
+        (&[&anew], 0),
+    ];
+    for (answers, count) in cases {
+        let (client, serving) = server(answers);
+        let told = AtomicI64::new(0);
+        let doubted = || {
+            told.fetch_add(1, Relaxed);
+        };
+        let name = ObjectName::new("b", "k");
+        let body = Bytes::from_static(BODY);
+        let put = client.put_object_told(&name, &[], body, (None, Some(&doubted)));
+        assert_eq!(put.await.unwrap().etag, "\"e\"");
+        assert_eq!(told.load(Relaxed), count);
+        serving.join().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_date_of_a_clock_that_was_set_back_tells_nothing() {
     let later = found(&[("last-modified", "Tue, 14 Nov 2023 23:13:20 GMT")]);
     let anew = answer("200 OK", "");
@@ -211,6 +238,7 @@ async fn an_upload_that_was_completed_is_found() {
             etag: &|| etag_of_parts(&parts),
             began: Since::now(),
             sent: None,
+            doubted: None,
         };
         let stored = client.complete_upload(&awaited, "u", &parts, None).await;
         assert_eq!(serving.join().unwrap().len(), answers.len());

@@ -144,10 +144,11 @@ const EXAMPLES: &str = "\
 Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, --credentials, or the
 server's own with --data; the address from --endpoint, AWS_ENDPOINT_URL, a profile, or with --data
 it is that of the server on this machine. Large files go in parts, and go on where they broke off
-when the same command is given again. Each part is compared by its checksum. Times of files are
-kept, their modes and owners are not. With -r, what fails is named, the rest goes on, and the exit
-status is 1. Of a server that opens later what comes sealed
-(`coffer serve --verify later`), the verdict is waited for, and what it finds damaged is an error.
+when the same command is given again; a file that was stored as the command was ended is found, and
+not stored again. Each part is compared by its checksum. Times of files are kept, their modes and
+owners are not. With -r, what fails is named, the rest goes on, and the exit status is 1. Of a
+server that opens later what comes sealed (`coffer serve --verify later`), the verdict is waited
+for, and what it finds damaged is an error.
 
 Examples:
   coffer put recording.mkv s3://evidence/2026/ --endpoint https://127.0.0.1:9000
