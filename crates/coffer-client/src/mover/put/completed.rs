@@ -166,7 +166,7 @@ mod tests {
             assert!(early.is_err(), "{ranges:?}");
             drop(others);
             let sum = mover.sum(&source, &ranges).await.unwrap();
-            assert_eq!(sum, checksum(ALGORITHM, &vec![0; bytes as usize]));
+            assert_eq!(sum, checksum(ALGORITHM, &vec![0u8; bytes as usize]));
         }
         let others = mover.permits.acquire_many(4).await.unwrap();
         let early = timeout(soon, mover.sum(&source, &[0..1, 1..2])).await;
