@@ -31,10 +31,10 @@ pub(crate) async fn bucket_versioning(
         Versioning::Enabled => Some(BucketVersioningStatus::ENABLED),
         Versioning::Suspended => Some(BucketVersioningStatus::SUSPENDED),
     };
+    let mfa_delete = || MFADeleteStatus::from_static(MFADeleteStatus::DISABLED);
     Ok(S3Response::new(GetBucketVersioningOutput {
         status: status.map(BucketVersioningStatus::from_static),
-        mfa_delete: { setting.is_mfa_delete_off }
-            .then(|| MFADeleteStatus::from_static(MFADeleteStatus::DISABLED)),
+        mfa_delete: setting.is_mfa_delete_off.then(mfa_delete),
     }))
 }
 
