@@ -64,7 +64,8 @@ impl Awaited<'_> {
     fn is_all_metadata(&self, head: &ObjectHead) -> bool {
         let is_sent = |told: &str| self.headers.iter().any(|(sent, _)| sent == told);
         let told = head.headers.keys().map(HeaderName::as_str);
-        { told.filter(|told| told.starts_with(METADATA)) }.all(is_sent)
+        let mut metadata = told.filter(|told| told.starts_with(METADATA));
+        metadata.all(is_sent)
     }
 
     /// By a checksum of one kind, and else by an ETag that is made of the bytes.
