@@ -138,7 +138,7 @@ pub fn version(name: &str, argument: &str) -> Option<String> {
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
     let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
-    Some(line.to_owned())
+    Some(line.replace(char::is_control, " "))
 }
 
 fn line(command: &Command) -> String {

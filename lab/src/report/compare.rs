@@ -1,10 +1,11 @@
 //! Two records side by side: two machines, two kernels, or before and after.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use crate::error::{Doing, LabError, Result};
-use crate::record::check::{fault, steers};
+use crate::record::check::{BYTES_MAX, fault, fault_of_texts};
 use crate::record::{Experiment, FORMAT, Point, Record, Series};
 use crate::report::table::{figure, interval, place};
 use coffer_measure::comparison::{Comparison, Finding};
@@ -15,15 +16,22 @@ const SAME_LENGTH: f64 = 1.2;
 
 /// Reads a record that `--json` wrote.
 pub fn read(path: &Path) -> Result<Record> {
-    let text = fs::read_to_string(path).doing(|| format!("reading {}", path.display()))?;
+    let doing = || format!("reading {}", path.display());
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).doing(doing)?;
+    let read = file.take(BYTES_MAX + 1).read_to_end(&mut bytes);
     let broken = |what: String| LabError::Data {
         file: path.display().to_string(),
         what,
     };
+    if read.doing(doing)? as u64 > BYTES_MAX {
+        let most = format!("is larger than {} MiB", BYTES_MAX >> 20);
+        return Err(broken(most));
+    }
     let no_record = |error| broken(format!("is no record of the lab: {error}"));
-    let value: Value = serde_json::from_str(&text).map_err(no_record)?;
-    if steers(&value) {
-        return Err(broken("holds signs that no record has".into()));
+    let value: Value = serde_json::from_slice(&bytes).map_err(no_record)?;
+    if let Some(what) = fault_of_texts(&value) {
+        return Err(broken(what));
     }
     let record: Record = serde_json::from_value(value).map_err(no_record)?;
     if record.format != FORMAT {

@@ -18,8 +18,7 @@ use coffer_measure::comparison::EQUIVALENT_WITHIN;
 const SITE_SCRIPT: &str = include_str!("site.js");
 const SITE_STYLE: &str = include_str!("site.css");
 
-/// How many bytes a submitted record may have, and how many of them there may be.
-const RECORD_BYTES_MAX: u64 = 16 << 20;
+/// How many records there may be.
 const RECORDS_MAX: usize = 200;
 
 /// At most so many places of an axis stand in the tables; the machine's own page has all.
@@ -78,10 +77,6 @@ pub fn read(folder: &Path) -> Result<Vec<Machine>> {
         let file = fs::metadata(path).doing(|| format!("reading {}", path.display()))?;
         if !file.is_file() {
             return Err(refused(path, "is no file"));
-        }
-        if file.len() > RECORD_BYTES_MAX {
-            let most = format!("is larger than {} MiB", RECORD_BYTES_MAX >> 20);
-            return Err(refused(path, &most));
         }
         let record = compare::read(path)?;
         Ok(Machine { name, record })
