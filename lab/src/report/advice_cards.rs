@@ -62,7 +62,8 @@ fn matrix(all: &[&Advice]) -> Markup {
             table.matrix {
                 caption {
                     "How many times the best of those that encrypt, by what decides; “?” where the "
-                    "samples don’t tell. A job leads to its figures."
+                    "samples don’t tell, “or” where two of a placement can’t be told apart. A job "
+                    "leads to its figures."
                 }
                 thead {
                     tr {
@@ -112,13 +113,21 @@ fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
     } else {
         (" ?", ", which the samples don’t tell")
     };
-    let told = format!("{name}: {times} the best{doubted}, {cost} {}", row.unit);
+    let alike = match &best.alike[..] {
+        [] => String::new(),
+        [other] => format!(", or {other}"),
+        others => format!(", or {} others", others.len()),
+    };
+    let told = format!(
+        "{name}{alike}: {times} the best{doubted}, {cost} {}",
+        row.unit
+    );
     let shown = (best.times / most.min(WIDEST)).clamp(0.004, 1.0);
     let drawn = html! {
         small.where { (heading(placement)) }
         (bar((0.0, shown), None))
         b { (times) (doubt) }
-        small { (best.contender) }
+        small { (best.contender) (alike) }
     };
     html! { td { (value(placement.word(), &told, index, None, &drawn)) } }
 }

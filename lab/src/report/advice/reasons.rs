@@ -138,6 +138,23 @@ pub(super) fn advised(rows: &[Row], verdict: Verdict) -> Vec<String> {
     rows.iter().filter_map(told).collect()
 }
 
+/// Whose names stand for others of their placement that cost the same, as far as can be told.
+pub(super) fn alike(row: &Row) -> Option<String> {
+    let told = row.best.iter().filter(|one| !one.alike.is_empty());
+    let told = told.map(|one| {
+        let (first, others) = (&one.contender, one.alike.join(" · "));
+        format!("{first} · {others} ({})", one.placement.word())
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "{}: these can’t be told apart, or differ too little to choose by: {}.",
+            row.unit,
+            told.join("; ")
+        )
+    })
+}
+
 /// What counts are worth.
 pub(super) fn of_this_length(rows: &[Row]) -> Option<String> {
     rows.iter().any(|row| row.counted).then(|| {
