@@ -5,7 +5,7 @@ use maud::Markup;
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Observed, Point, Series};
 use crate::report::plot::{Mark, bars, lines, shade};
-use crate::report::table::{cost, figure, place, within};
+use crate::report::table::{cost, figure, place, waits};
 
 /// What was observed of a server, and is drawn below.
 const COPIED: &str = "bytes copied between kernel and program for each one delivered";
@@ -130,8 +130,8 @@ fn measured(experiment: &Experiment) -> Vec<Mark> {
         if found.low < found.high {
             told += &format!(", {} to {}", figure(found.low), figure(found.high));
         }
-        if let Some([half, most, nearly_all]) = within(point) {
-            told += &format!("; 50 % of requests within {half} µs, 95 % {most}, 99 % {nearly_all}");
+        if let Some(waits) = waits(point) {
+            told += &format!("; {waits}");
         }
         if let Some(cost) = cost(point, unit) {
             told += &format!("; {cost} {}", unit.cost());
