@@ -16,6 +16,9 @@ pub mod published;
 
 pub mod shares;
 
+#[cfg(test)]
+pub(crate) mod planted;
+
 use coffer_measure::comparison::{self, Comparison};
 use coffer_measure::statistics::Estimate;
 

@@ -13,7 +13,7 @@
 
 use fastrand::Rng;
 
-use crate::statistics::{CONFIDENCE, Estimate, middle_among, ratios, sorted};
+use crate::statistics::{CONFIDENCE, Estimate, middle, ratios, sorted};
 
 /// Ratios from `1 / (1 + this)` to `1 + this` are no difference that matters.
 pub const EQUIVALENT_WITHIN: f64 = 0.05;
@@ -105,7 +105,7 @@ pub fn exact(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
 }
 
 fn middle_of(samples: &[f64]) -> Option<f64> {
-    (!samples.is_empty()).then(|| middle_among(&mut samples.to_vec()))
+    (!samples.is_empty()).then(|| middle(&mut samples.to_vec()))
 }
 
 /// `all` are the ratios that single samples gave, of `count` samples on a side.
@@ -156,7 +156,7 @@ fn drawn_median(random: &mut Rng, drawn: &mut Vec<f64>, samples: &[f64]) -> f64 
     drawn.clear();
     let draw = |_: &f64| samples[random.usize(..samples.len())];
     drawn.extend(samples.iter().map(draw));
-    middle_among(drawn)
+    middle(drawn)
 }
 
 #[cfg(test)]

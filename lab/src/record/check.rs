@@ -158,25 +158,16 @@ fn is_possible(sample: &Sample, unit: Unit) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Contender, Placement};
-    use crate::record::Series;
+    use crate::contender::Placement;
+    use crate::record::planted::{self, experiment, point};
 
     fn record() -> Record {
-        let point = |x| Point {
-            x,
-            samples: vec![Sample::new(1000, 1.0, 1.0)],
-            observed: None,
-        };
-        let series = |name: &str| Series {
-            contender: Contender::new(name, Placement::User, ""),
-            points: vec![point(1), point(2)],
-        };
-        let mut one = Experiment::new("net/x", Axis::Threads, Unit::MegabytesPerSecond);
-        one.series = vec![series("one"), series("two")];
-        Record {
-            experiments: vec![one],
-            ..Record::begin(String::new(), String::new())
-        }
+        let points = || [1, 2].map(|x| point(x, &[1.0])).into();
+        let series = |name| planted::series(name, Placement::User, points());
+        let both = vec![series("one"), series("two")];
+        let mut one = experiment("net/x", Unit::MegabytesPerSecond, both);
+        one.axis = Axis::Threads;
+        planted::record(vec![one])
     }
 
     #[test]

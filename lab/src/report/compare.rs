@@ -150,8 +150,9 @@ fn told(compared: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Availability, Contender, Placement};
-    use crate::record::{Axis, Sample, Unit};
+    use crate::contender::{Availability, Placement};
+    use crate::record::Unit;
+    use crate::record::planted::{self, experiment, point};
 
     #[test]
     fn versions_of_an_experiment_are_never_divided() {
@@ -167,33 +168,18 @@ mod tests {
         assert!(!text.contains("times"), "{text}");
     }
 
-    /// A contender of these speeds in MB/s, or in bytes per 1,000 instructions.
+    /// A contender of these speeds; one that can't run, without any.
     fn series(name: &str, speeds: &[f64]) -> Series {
-        let sample = |speed: &f64| Sample::new((speed * 1e6) as u64, 1.0, 1.0);
-        let points = vec![Point {
-            x: 0,
-            samples: speeds.iter().map(sample).collect(),
-            observed: None,
-        }];
-        let contender = Contender::new(name, Placement::User, "");
-        if speeds.is_empty() {
-            let missing = Availability::cannot("nothing to run it", "something");
-            return Series {
-                contender: contender.available(missing),
-                points: Vec::new(),
-            };
+        if !speeds.is_empty() {
+            return planted::series(name, Placement::User, vec![point(0, speeds)]);
         }
-        Series { contender, points }
+        let mut absent = planted::series(name, Placement::User, Vec::new());
+        absent.contender.availability = Availability::cannot("nothing to run it", "something");
+        absent
     }
 
     fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
-        Record {
-            experiments: vec![Experiment {
-                series,
-                ..Experiment::new(id, Axis::Single, unit)
-            }],
-            ..Record::begin(String::new(), String::new())
-        }
+        planted::record(vec![experiment(id, unit, series)])
     }
 
     const FAST: [f64; 3] = [198.0, 200.0, 202.0];

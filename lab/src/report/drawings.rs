@@ -178,25 +178,22 @@ pub(super) fn of_others<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Contender, Placement};
+    use crate::contender::Placement;
+    use crate::record::Unit;
+    use crate::record::planted::{experiment, point, series};
     use crate::record::published::published;
-    use crate::record::{Sample, Unit};
 
     /// A's are of one process and of four; the bars are of two threads.
     #[test]
     fn figures_of_other_places_are_no_bars() {
         let published = published().unwrap();
-        let point = |x| Point {
-            x,
-            samples: vec![Sample::new(1_000_000, 1.0, 1.0)],
-            observed: None,
-        };
-        let threads = |most| Experiment {
-            series: vec![Series {
-                contender: Contender::new("openssl speed", Placement::User, ""),
-                points: [1, most].map(point).into(),
-            }],
-            ..Experiment::new("raw/openssl-speed", Axis::Threads, Unit::MegabytesPerSecond)
+        let threads = |most| {
+            let points = [1, most].map(|x| point(x, &[1.0])).into();
+            let all = vec![series("openssl speed", Placement::User, points)];
+            Experiment {
+                axis: Axis::Threads,
+                ..experiment("raw/openssl-speed", Unit::MegabytesPerSecond, all)
+            }
         };
         let drawn = |most| {
             let of_it = of_experiment(&published, "raw/openssl-speed");

@@ -340,26 +340,18 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Contender, Placement};
-    use crate::record::{Axis, Point, Sample, Series, Unit};
+    use crate::contender::Placement;
+    use crate::record::Unit;
+    use crate::record::planted::{self, point, series};
 
     fn record(speed: f64) -> Record {
-        let sample = Sample::new((speed * 1e6) as u64, 1.0, 1.0);
-        let series = Series {
-            contender: Contender::new("<one>", Placement::Kernel, ""),
-            points: vec![Point {
-                x: 0,
-                samples: vec![sample; 6],
-                observed: None,
-            }],
-        };
-        Record {
-            experiments: vec![Experiment {
-                series: vec![series],
-                ..Experiment::new("net/stream", Axis::Single, Unit::MegabytesPerSecond)
-            }],
-            ..Record::begin(String::new(), String::new())
-        }
+        let all = vec![series(
+            "<one>",
+            Placement::Kernel,
+            vec![point(0, &[speed; 6])],
+        )];
+        let unit = Unit::MegabytesPerSecond;
+        planted::record(vec![planted::experiment("net/stream", unit, all)])
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::*;
 use crate::contender::Contender;
 use crate::host::kernel_crypto::Driver;
+use crate::record::planted::{experiment, record};
 use crate::record::{Axis, Counts, Point, Sample, Series, Unit};
 use crate::report::page;
 
@@ -24,20 +25,6 @@ fn series(name: &str, placement: Placement, x: u64, rounds: &[(f64, f64)]) -> Se
             samples: rounds.iter().map(sample).collect(),
             observed: None,
         }],
-    }
-}
-
-fn experiment(id: &str, unit: Unit, series: Vec<Series>) -> Experiment {
-    Experiment {
-        series,
-        ..Experiment::new(id, Axis::Single, unit)
-    }
-}
-
-fn record(experiments: Vec<Experiment>) -> Record {
-    Record {
-        experiments,
-        ..Record::begin(String::new(), String::new())
     }
 }
 
