@@ -169,11 +169,6 @@ fn sentence(advice: &Advice) -> String {
         (Verdict::CannotTell, _, Some(compared)) if is_sparse(compared) => {
             "Can’t tell: too few rounds were made.".to_owned()
         }
-        // A difference that is sure, and too small to choose by.
-        (Verdict::CannotTell, Some(row), Some(compared)) if compared.finding == Finding::More => {
-            let (times, what) = (figure(compared.ratio.median), what(row));
-            format!("Can’t tell: {times} times the {what} is too little to choose by.")
-        }
         (Verdict::CannotTell, ..) => match too_small(advice) {
             Some((row, one)) => {
                 let (times, what) = (figure(one.ratio.median), what(row));
@@ -193,15 +188,16 @@ fn sentence(advice: &Advice) -> String {
     }
 }
 
-/// The row whose samples tell a difference, where none scatters.
+/// The row whose samples tell a difference, though too small a one to choose by: the first, or any
+/// where none scatters.
 fn too_small(advice: &Advice) -> Option<(&Row, &Comparison)> {
-    let compared = |row| -> Option<(&Row, &Comparison)> {
-        let row: &Row = row;
-        Some((row, row.compared.as_ref()?))
-    };
-    let all = || advice.rows.iter().filter_map(compared);
-    let scatters = all().any(|(_, one)| one.finding == Finding::CannotTell);
-    all().find(|(_, one)| !scatters && one.finding == Finding::More)
+    let finding = |row: &Row| row.compared.map(|one| one.finding);
+    let scatters = |row: &Row| finding(row) == Some(Finding::CannotTell);
+    let tells = |row: &&Row| finding(row) == Some(Finding::More);
+    let first = advice.rows.first().filter(tells);
+    let calm = !advice.rows.iter().any(scatters);
+    let row = first.or_else(|| advice.rows.iter().find(|row| calm && tells(row)))?;
+    Some((row, row.compared.as_ref()?))
 }
 
 fn is_sparse(compared: &Comparison) -> bool {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use crate::error::{Doing, LabError, Result};
 use crate::record::published::{CONFIDENCE_MIN, published};
@@ -12,7 +12,7 @@ use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::experiments::groups;
 use crate::report::table::{figure, interval, place};
-use crate::report::{STYLE, commit, compare, day, page, remarks};
+use crate::report::{STYLE, commit, compare, day, framed, page, remarks};
 use coffer_measure::comparison::EQUIVALENT_WITHIN;
 
 const SITE_SCRIPT: &str = include_str!("site.js");
@@ -104,38 +104,23 @@ pub fn write(machines: &[Machine], folder: &Path) -> Result<usize> {
 }
 
 fn index(machines: &[Machine]) -> String {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Machines · coffer-lab" }
-                style { (PreEscaped(STYLE)) (PreEscaped(SITE_STYLE)) }
+    let body = html! {
+        header {
+            h1 { "Where should encryption run? " (machines.len()) " machines" }
+            p.quiet { "Drawn by " (commit(COMMIT)) ". A name leads to the page of a machine." }
+        }
+        (picker(machines))
+        main {
+            section #advice {
+                h2 { "The advice" }
+                div.scroll { (advices(machines)) }
             }
-            body.site {
-                header {
-                    h1 { "Where should encryption run? " (machines.len()) " machines" }
-                    p.quiet {
-                        "Drawn by " (commit(COMMIT)) ". A name leads to the page of a machine."
-                    }
-                }
-                (picker(machines))
-                main {
-                    section #advice {
-                        h2 { "The advice" }
-                        div.scroll { (advices(machines)) }
-                    }
-                    @for (id, title) in experiments(machines) {
-                        (experiment(machines, &id, &title))
-                    }
-                }
-                script { (PreEscaped(SITE_SCRIPT)) }
-            }
+            @for (id, title) in experiments(machines) { (experiment(machines, &id, &title)) }
         }
     };
-    markup.into_string()
+    let style = [STYLE, SITE_STYLE].concat();
+    let title = "Machines · coffer-lab";
+    framed(title, &style, Some("site"), &body, SITE_SCRIPT)
 }
 
 /// Which machines are shown, and which one the others are held against.
