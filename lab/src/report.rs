@@ -223,8 +223,9 @@ fn noise(record: &Record) -> Markup {
                     strong { "Some figures scatter: " }
                     (warned) " of " (all) " experiments have figures less sure than ±10 %."
                 }
-                "The machine was quiet: other programs used " (others) " of it at most, and its "
-                "host took " (stolen) ". More rounds (--rounds) narrow what scatters by itself."
+                "Nothing disturbed them enough for a warning of its own: other programs used "
+                (others) " of the machine at most, and its host took " (stolen) ". More rounds "
+                "(--rounds) narrow what scatters by itself."
             }
         }
     }
@@ -244,12 +245,17 @@ fn method(record: &Record) -> Markup {
                     "Rounds are interleaved, after one that warms up and is not counted. Points "
                     "are medians; whiskers hold the true median with 95 % probability from six "
                     "rounds on, and are all samples with fewer."
+                    @if counts_instructions(record) {
+                        " Counted instructions are the same in each round, so one is enough, and "
+                        "there are no whiskers."
+                    }
                 }
                 li {
                     "Two contenders are compared by their ratio in each round. “No difference” is "
                     "said only where tests show less than 5 %, “can’t tell” in all other cases "
-                    "whose interval holds 1. What can’t run here is named with its reason and "
-                    "never counts as zero."
+                    "whose interval holds 1. The advice chooses by what differs enough to matter: "
+                    "by 5 % of time, or by 25 % of counted instructions. What can’t run here is "
+                    "named with its reason and never counts as zero."
                 }
                 li {
                     "MB/s are 1,000,000 bytes a second. CPU seconds are user and system together."

@@ -17,7 +17,8 @@ pub(super) fn reason(row: &Row) -> String {
         let placement = one.placement.word();
         let amounts = one.amounts.map_or(String::new(), |(with, without)| {
             let (with, without) = (figure(with), figure(without));
-            format!(", which is {with} beside {without} {}", row.amount)
+            let unit = &row.amount;
+            format!(" (medians: {with} with encryption, {without} without, in {unit})")
         });
         format!("{} ({placement}) {median}{range}{amounts}", one.contender)
     };
