@@ -42,10 +42,10 @@ pub fn fault(record: &Record) -> Option<String> {
         return Some("has more figures than can be drawn".to_owned());
     }
     let calibrated = record.calibration.iter();
-    if !calibrated
-        .flat_map(|one| [one.instructions, one.least, one.most])
-        .all(is_amount)
-    {
+    let calibrated = calibrated.flat_map(|one| [one.instructions, one.least, one.most]);
+    let conditions = [&record.before, &record.after].into_iter();
+    let conditions = conditions.flat_map(|one| one.load.iter().chain(&one.frequencies_mhz));
+    if !calibrated.chain(conditions.copied()).all(is_amount) {
         return Some("has counts that can't be".to_owned());
     }
     // Who reads by a name reads the first.
@@ -188,6 +188,8 @@ mod tests {
         assert!(place.contains("a contender twice at a place"), "{place}");
         let long = spoilt(|record| record.experiments[0].title = "W".repeat(161));
         assert!(long.contains("more than 160 letters"), "{long}");
+        let load = spoilt(|record| record.after.load = vec![1e308]);
+        assert!(load.contains("counts that can't be"), "{load}");
     }
 
     /// Whatever text it is: all of them stand in tables, in lists or on pages.

@@ -32,6 +32,7 @@ fn bytes(count: u64) -> String {
 pub fn figure(value: f64) -> String {
     match value {
         f64::INFINITY => "∞".to_owned(),
+        v if v.is_nan() => "–".to_owned(),
         v if v >= 99.5 => thousands(v.round() as u64),
         v if v >= 9.95 => format!("{v:.1}"),
         // Nothing that was measured looks like nothing.
@@ -127,8 +128,11 @@ mod tests {
             (figure(0.000_95), figure(1.2e-8)),
             ("0.00095".into(), "1e-8".into())
         );
-        // As often as nothing fits into something.
-        assert_eq!(figure(1.0 / 0.0), "∞");
+        // As often as nothing fits into something, and into nothing.
+        assert_eq!(
+            (figure(1.0 / 0.0), figure(f64::NAN)),
+            ("∞".into(), "–".into())
+        );
         assert_eq!(bytes(16_384), "16 KiB");
         assert_eq!(
             (bytes(1_000_000), bytes(1 << 20), bytes(15)),
