@@ -103,6 +103,11 @@ impl Record {
         }
     }
 
+    /// The experiment of an id.
+    pub fn experiment(&self, id: &str) -> Option<&Experiment> {
+        self.experiments.iter().find(|one| one.id == id)
+    }
+
     /// One record of several that were made of the same machine: experiments in their order,
     /// conditions before the first and after the last. None, where there are no records.
     pub fn join(records: Vec<Self>) -> Option<Self> {
@@ -373,6 +378,11 @@ impl Experiment {
     /// Whether this lab does something else under that id.
     pub fn is_outdated(&self) -> bool {
         self.version < versions::version(&self.id)
+    }
+
+    /// What a contender did in it.
+    pub fn of(&self, name: &str) -> Option<&Series> {
+        self.series.iter().find(|one| one.contender.name == name)
     }
 
     /// All places of the axis, in order.

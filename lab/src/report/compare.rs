@@ -56,8 +56,7 @@ pub fn compare(first: &Record, second: &Record) -> String {
         second.machine.line()
     );
     for ours in &first.experiments {
-        let mut theirs = second.experiments.iter();
-        match theirs.find(|theirs| theirs.id == ours.id) {
+        match second.experiment(&ours.id) {
             Some(theirs) if theirs.unit != ours.unit => {
                 let (a, b) = (ours.unit.name(), theirs.unit.name());
                 text += &format!("\n{}: A counts {a}, B {b}: no comparison\n", ours.title);
@@ -72,7 +71,7 @@ pub fn compare(first: &Record, second: &Record) -> String {
         }
     }
     for theirs in &second.experiments {
-        if !first.experiments.iter().any(|ours| ours.id == theirs.id) {
+        if first.experiment(&theirs.id).is_none() {
             text += &format!("\n{}: only in B\n", theirs.title);
         }
     }
@@ -83,8 +82,7 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
     let mut text = format!("\n{} · {}\n", ours.title, ours.unit.name());
     for series in &ours.series {
         let name = &series.contender.name;
-        let mut others = theirs.series.iter();
-        let Some(other) = others.find(|other| other.contender.name == *name) else {
+        let Some(other) = theirs.of(name) else {
             text += &format!("  {name}: only in A\n");
             continue;
         };
@@ -116,8 +114,8 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
         }
     }
     for other in &theirs.series {
-        let (name, mut known) = (&other.contender.name, ours.series.iter());
-        if known.all(|one| one.contender.name != *name) {
+        let name = &other.contender.name;
+        if ours.of(name).is_none() {
             text += &format!("  {name}: only in B\n");
         }
     }

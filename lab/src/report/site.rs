@@ -226,16 +226,8 @@ fn experiments(machines: &[Machine]) -> Vec<(String, String)> {
 }
 
 fn experiment(machines: &[Machine], id: &str, title: &str) -> Markup {
-    let of = |one: &'_ Machine| {
-        one.record
-            .experiments
-            .iter()
-            .position(|found| found.id == id)
-    };
-    let found: Vec<Option<&Experiment>> = machines
-        .iter()
-        .map(|one| Some(&one.record.experiments[of(one)?]))
-        .collect();
+    let found = machines.iter().map(|one| one.record.experiment(id));
+    let found: Vec<Option<&Experiment>> = found.collect();
     let mut names: Vec<(&str, &str)> = Vec::new();
     for series in found.iter().flatten().flat_map(|one| &one.series) {
         let who = (
@@ -287,11 +279,8 @@ fn places(found: &[Option<&Experiment>]) -> Vec<u64> {
 
 fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Markup {
     let point = |experiment: &&Experiment| {
-        let series = experiment
-            .series
-            .iter()
-            .find(|one| one.contender.name == name)?;
-        series.at(x)?.estimate(experiment.unit)
+        let point = experiment.of(name)?.at(x)?;
+        point.estimate(experiment.unit)
     };
     if !found.iter().flatten().any(|one| point(one).is_some()) {
         return html! {};

@@ -54,11 +54,8 @@ fn direct_in_memory(experiment: &Experiment) -> Option<String> {
 
 impl Counterpart {
     fn told(&self, experiment: &Experiment) -> Vec<String> {
-        let named = |name: &str| {
-            let mut all = experiment.series.iter();
-            all.find(|one| one.contender.name == name)
-        };
-        let (Some(ours), Some(theirs)) = (named(self.ours), named(self.theirs)) else {
+        let both = (experiment.of(self.ours), experiment.of(self.theirs));
+        let (Some(ours), Some(theirs)) = both else {
             return Vec::new();
         };
         let head = format!("{} against {}", self.ours, self.theirs);
