@@ -292,6 +292,14 @@ def test_counted_figures_are_not_called_unsure(pages, browser):
     assert "counted" in cells and "0 %" not in cells
 
 
+def test_what_stays_outside_of_the_virtual_machine_is_not_to_be_unpacked(pages):
+    for name in ("kernel-debian-6.1", "kernel-debian-backports"):
+        text = pages[name].read_text()
+        for program in ("encfs", "ssh", "coffer"):
+            assert f"into which {program} does not come along" in text, name
+        assert "apt install encfs" not in text and "cargo build" not in text, name
+
+
 def test_kernels_are_one_waterfall(pages, browser):
     browser.open(pages["configs-debian-6.1"].as_uri(), 1400, 900, "light")
     ends = """[...document.querySelectorAll(".waterfall tbody tr")].map((row) =>
