@@ -247,9 +247,9 @@ fn method(record: &Record) -> Markup {
                     "rounds on, and are all samples with fewer."
                     @if counts_instructions(record) {
                         " Counted instructions are the same in each round, so one is enough, and "
-                        "there are no whiskers. Bars, lines and waterfalls go by the machine’s clock; "
-                        "“instr./B” and “instr./request” in tables are CPU time; whose, is said below "
-                        "each table."
+                        "there are no whiskers. Bars, lines and waterfalls go by the machine’s "
+                        "clock; “instr./B” and “instr./request” in tables are CPU time; whose, is "
+                        "said below each table."
                     }
                 }
                 li {

@@ -124,14 +124,14 @@ pub(super) fn advised(rows: &[Row], verdict: Verdict) -> Vec<String> {
         let doubt = if own.is_told {
             ""
         } else {
-            ", which the samples don’t tell"
+            " (the samples don’t tell that)"
         };
         (own.placement != best.placement).then(|| {
             format!(
-                "{}, of what is advised: {} {}, {} times the best{doubt}.",
-                row.unit,
+                "Of what is advised, {} takes {} {}: {} times the best{doubt}.",
                 own.contender,
                 figure(own.cost.median),
+                row.unit,
                 figure(own.times)
             )
         })

@@ -82,7 +82,7 @@ fn what_is_advised_tells_what_it_takes_more_of() {
     assert_eq!(streams.verdict, Verdict::Choose(Placement::Client));
     let text = streams.reasons.join(" ");
     assert!(
-        text.contains("s/GB, of what is advised: sealed 2.00, 2.00 times the best."),
+        text.contains("Of what is advised, sealed takes 2.00 s/GB: 2.00 times the best."),
         "{text}"
     );
     assert!(page(&record, &[]).contains("times the CPU time. By time: user space."));
