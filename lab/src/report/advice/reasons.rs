@@ -139,7 +139,7 @@ pub(super) fn advised(rows: &[Row], verdict: Verdict) -> Vec<String> {
     rows.iter().filter_map(told).collect()
 }
 
-/// Whose names stand for others of their placement that cost the same, as far as can be told.
+/// Who of a placement can’t be told from its cheapest, or differs too little to choose by.
 pub(super) fn alike(row: &Row) -> Option<String> {
     let told = row.best.iter().filter(|one| !one.alike.is_empty());
     let told = told.map(|one| {
