@@ -49,11 +49,12 @@ pub enum Availability {
 }
 
 impl Availability {
-    /// It can't, and why.
+    /// It can't, and why: each in one line, whatever a system or a program said.
     pub fn cannot(why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let line = |text: String| text.replace(char::is_control, " ");
         Self::CannotRun {
-            why: why.into(),
-            what_would_make_it_run: remedy.into(),
+            why: line(why.into()),
+            what_would_make_it_run: line(remedy.into()),
         }
     }
 
@@ -139,7 +140,7 @@ mod tests {
         };
         let program = LabError::Program {
             command: "mount".into(),
-            what: "permission denied".into(),
+            what: "permission\ndenied".into(),
         };
         for (failure, why) in [(io, "waiting for sshd"), (program, "permission denied")] {
             match Availability::from_failure(failure).unwrap() {

@@ -9,6 +9,8 @@ pub mod machine;
 
 pub mod undo;
 
+pub mod peers;
+
 pub mod programs;
 
 pub(crate) mod folder;

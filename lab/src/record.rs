@@ -16,6 +16,9 @@ pub mod published;
 
 pub mod shares;
 
+#[cfg(test)]
+pub(crate) mod planted;
+
 use coffer_measure::comparison::{self, Comparison};
 use coffer_measure::statistics::Estimate;
 
@@ -98,6 +101,11 @@ impl Record {
             calibration: Vec::new(),
             experiments: Vec::new(),
         }
+    }
+
+    /// The experiment of an id.
+    pub fn experiment(&self, id: &str) -> Option<&Experiment> {
+        self.experiments.iter().find(|one| one.id == id)
     }
 
     /// One record of several that were made of the same machine: experiments in their order,
@@ -370,6 +378,11 @@ impl Experiment {
     /// Whether this lab does something else under that id.
     pub fn is_outdated(&self) -> bool {
         self.version < versions::version(&self.id)
+    }
+
+    /// What a contender did in it.
+    pub fn of(&self, name: &str) -> Option<&Series> {
+        self.series.iter().find(|one| one.contender.name == name)
     }
 
     /// All places of the axis, in order.

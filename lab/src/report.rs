@@ -40,6 +40,39 @@ const SCRIPT: &str = include_str!("report/page.js");
 /// The whole page.
 pub fn page(record: &Record, published: &[Published]) -> String {
     let groups = experiments::groups(record);
+    let body = html! {
+        header {
+            h1 { "Where should encryption run, on this machine?" }
+            p.machine { (record.machine.line()) }
+            p.quiet {
+                "Measured " (day(&record.date)) " by "
+                code { "coffer-lab " (record.command) }
+                " " (record.version) ", built from " (commit(&record.commit))
+                "; drawn by " (commit(COMMIT)) "."
+            }
+            (cautions(record))
+        }
+        main {
+            (advice_cards::advice(&advice(record)))
+            nav aria-label="Experiments" {
+                @for group in &groups { a href=(format!("#{}", group.anchor)) { (group.title) } }
+                a href="#contradictions" { "What contradicts what" }
+                a href="#machine" { "The machine" }
+                a href="#method" { "Method" }
+            }
+            @for group in &groups { (experiments::section(group, published)) }
+            (contradictions::section())
+            (machine_facts::section(record))
+            (method(record))
+        }
+        footer { p { "Sources of published figures" } (sources()) }
+    };
+    let title = "Where should encryption run? · coffer-lab";
+    framed(title, STYLE, None, &body, SCRIPT)
+}
+
+/// A page that needs nothing else.
+fn framed(title: &str, style: &str, class: Option<&str>, body: &Markup, script: &str) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -47,42 +80,18 @@ pub fn page(record: &Record, published: &[Published]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { "Where should encryption run? · coffer-lab" }
-                style { (PreEscaped(STYLE)) }
+                title { (title) }
+                style { (PreEscaped(style)) }
             }
-            body {
-                header {
-                    h1 { "Where should encryption run, on this machine?" }
-                    p.machine { (record.machine.line()) }
-                    p.quiet {
-                        "Measured " (day(&record.date)) " by "
-                        code { "coffer-lab " (record.command) }
-                        " " (record.version) ", built from " (commit(&record.commit))
-                        "; drawn by " (commit(COMMIT)) "."
-                    }
-                    (cautions(record))
-                }
-                main {
-                    (advice_cards::advice(&advice(record)))
-                    nav aria-label="Experiments" {
-                        @for group in &groups {
-                            a href=(format!("#{}", group.anchor)) { (group.title) }
-                        }
-                        a href="#contradictions" { "What contradicts what" }
-                        a href="#machine" { "The machine" }
-                        a href="#method" { "Method" }
-                    }
-                    @for group in &groups { (experiments::section(group, published)) }
-                    (contradictions::section())
-                    (machine_facts::section(record))
-                    (method(record))
-                }
-                footer { p { "Sources of published figures" } (sources()) }
-                script { (PreEscaped(SCRIPT)) }
-            }
+            body class=[class] { (body) script { (PreEscaped(script)) } }
         }
     };
     markup.into_string()
+}
+
+/// The names of a table's columns.
+fn columns(names: &[&str]) -> Markup {
+    html! { thead { tr { @for name in names { th scope="col" { (name) } } } } }
 }
 
 fn commit(commit: &str) -> Markup {
@@ -117,8 +126,6 @@ fn cautions(record: &Record) -> Markup {
 
 /// What is to be known of a machine's figures beside those of others; nothing where they are sound.
 fn remarks(record: &Record) -> String {
-    let all = &record.experiments;
-    let count = |wanted: fn(&Experiment) -> bool| all.iter().filter(|one| wanted(one)).count();
     let hasty = |one: &Experiment| {
         let mut points = one.series.iter().flat_map(|series| &series.points);
         let few = points.any(|point| point.samples.len() < ROUNDS_SOUND);
@@ -126,20 +133,28 @@ fn remarks(record: &Record) -> String {
     };
     let counted = [
         (
-            count(Experiment::is_outdated),
+            count(record, Experiment::is_outdated),
             "are older than what the lab does now",
         ),
-        (count(is_disturbed), "were disturbed by other programs"),
-        (count(hasty), "have fewer than six rounds"),
+        (
+            count(record, is_disturbed),
+            "were disturbed by other programs",
+        ),
+        (count(record, hasty), "have fewer than six rounds"),
     ];
+    let all = record.experiments.len();
     let counted = counted.iter().filter(|(count, _)| *count > 0);
     let mut remarks: Vec<String> = counted
-        .map(|(count, what)| format!("{count} of {} experiments {what}", all.len()))
+        .map(|(count, what)| format!("{count} of {all} experiments {what}"))
         .collect();
     remarks.extend(is_quick(record).then(|| "a quick run".to_owned()));
     let changed = record.commit.ends_with("-dirty");
     remarks.extend(changed.then(|| "by a lab with changed files".to_owned()));
     remarks.iter().map(|one| format!("; {one}")).collect()
+}
+
+fn count(record: &Record, wanted: impl Fn(&Experiment) -> bool) -> usize {
+    record.experiments.iter().filter(|one| wanted(one)).count()
 }
 
 fn is_quick(record: &Record) -> bool {
@@ -178,17 +193,14 @@ const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulat
      clock tells, waiting included.";
 
 fn counts_instructions(record: &Record) -> bool {
-    let counted = |one: &Experiment| one.unit.counts_instructions();
-    record.experiments.iter().any(counted)
+    count(record, |one| one.unit.counts_instructions()) > 0
 }
 
 /// One banner for all experiments that were disturbed, or whose figures scatter by themselves.
 fn noise(record: &Record) -> Markup {
     let all = record.experiments.len();
-    let count = |wanted: fn(&Experiment) -> bool| {
-        record.experiments.iter().filter(|one| wanted(one)).count()
-    };
-    let (disturbed, warned) = (count(is_disturbed), count(|one| !warnings(one).is_empty()));
+    let disturbed = count(record, is_disturbed);
+    let warned = count(record, |one| !warnings(one).is_empty());
     let most = |share: fn(&Experiment) -> f64| {
         let most = record.experiments.iter().map(share).fold(0.0, f64::max);
         format!("{:.0} %", most * 100.0)
@@ -211,8 +223,9 @@ fn noise(record: &Record) -> Markup {
                     strong { "Some figures scatter: " }
                     (warned) " of " (all) " experiments have figures less sure than ±10 %."
                 }
-                "The machine was quiet: other programs used " (others) " of it at most, and its "
-                "host took " (stolen) ". More rounds (--rounds) narrow what scatters by itself."
+                "Nothing disturbed them enough for a warning of its own: other programs used "
+                (others) " of the machine at most, and its host took " (stolen) ". More rounds "
+                "(--rounds) narrow what scatters by itself."
             }
         }
     }
@@ -232,12 +245,19 @@ fn method(record: &Record) -> Markup {
                     "Rounds are interleaved, after one that warms up and is not counted. Points "
                     "are medians; whiskers hold the true median with 95 % probability from six "
                     "rounds on, and are all samples with fewer."
+                    @if counts_instructions(record) {
+                        " Counted instructions are the same in each round, so one is enough, and "
+                        "there are no whiskers. Bars, lines and waterfalls go by the machine’s "
+                        "clock; “instr./B” and “instr./request” in tables are CPU time; whose, is "
+                        "said below each table."
+                    }
                 }
                 li {
                     "Two contenders are compared by their ratio in each round. “No difference” is "
                     "said only where tests show less than 5 %, “can’t tell” in all other cases "
-                    "whose interval holds 1. What can’t run here is named with its reason and "
-                    "never counts as zero."
+                    "whose interval holds 1. The advice chooses by what differs enough to matter: "
+                    "by 5 % of time, or by 25 % of counted instructions. What can’t run here is "
+                    "named with its reason and never counts as zero."
                 }
                 li {
                     "MB/s are 1,000,000 bytes a second. CPU seconds are user and system together."

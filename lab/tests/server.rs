@@ -61,7 +61,7 @@ fn all_models_answer_and_end() {
             .contains("published (A): a thread for each I/O request, one file of 500 MB"),
         "{printed}"
     );
-    let waits = printed.matches("50 % within").count();
+    let waits = printed.matches("50 % of requests within").count();
     assert!(
         waits >= 72,
         "six models, two numbers of clients, three sizes, both ways: {printed}"

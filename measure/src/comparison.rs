@@ -72,9 +72,9 @@ impl Comparison {
 /// Of two that took turns, a sample each in each round. None without samples.
 pub fn paired(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
     let all = ratios(ours, theirs);
-    let mut random = Rng::with_seed(SEED);
     let median = middle_of(&all)?;
-    let draw = || drawn_median(&mut random, &all);
+    let (mut random, mut drawn) = (Rng::with_seed(SEED), Vec::new());
+    let draw = || drawn_median(&mut random, &mut drawn, &all);
     Some(judge(&all, all.len(), median, draw))
 }
 
@@ -85,8 +85,9 @@ pub fn apart(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
     // Every ratio that one sample of each allows: their range is the interval of few samples.
     let each = |&ours: &f64| theirs.iter().map(move |theirs| ours / theirs);
     let all: Vec<f64> = ours.iter().flat_map(each).collect();
-    let mut random = Rng::with_seed(SEED);
-    let draw = || drawn_median(&mut random, ours) / drawn_median(&mut random, theirs);
+    let (mut random, mut drawn) = (Rng::with_seed(SEED), Vec::new());
+    let mut draw = |side: &[f64]| drawn_median(&mut random, &mut drawn, side);
+    let draw = || draw(ours) / draw(theirs);
     Some(judge(&all, ours.len().min(theirs.len()), median, draw))
 }
 
@@ -104,7 +105,7 @@ pub fn exact(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
 }
 
 fn middle_of(samples: &[f64]) -> Option<f64> {
-    (!samples.is_empty()).then(|| middle(&sorted(samples)))
+    (!samples.is_empty()).then(|| middle(&mut samples.to_vec()))
 }
 
 /// `all` are the ratios that single samples gave, of `count` samples on a side.
@@ -151,9 +152,11 @@ fn found(ratio: Estimate, inner: (f64, f64)) -> Finding {
 }
 
 /// The median of as many samples as there are, drawn with replacement.
-fn drawn_median(random: &mut Rng, samples: &[f64]) -> f64 {
-    let draw = |_| samples[random.usize(..samples.len())];
-    middle(&sorted(&samples.iter().map(draw).collect::<Vec<f64>>()))
+fn drawn_median(random: &mut Rng, drawn: &mut Vec<f64>, samples: &[f64]) -> f64 {
+    drawn.clear();
+    let draw = |_: &f64| samples[random.usize(..samples.len())];
+    drawn.extend(samples.iter().map(draw));
+    middle(drawn)
 }
 
 #[cfg(test)]

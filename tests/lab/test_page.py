@@ -58,6 +58,32 @@ HUES = """Object.fromEntries(["none", "user", "kernel", "client"].map((where) =>
   [...new Set([...document.querySelectorAll(`.v.${where}`)].map((one) =>
     getComputedStyle(one).getPropertyValue("--hue").trim()))]]))"""
 
+# How much each shade stands out from the letters and from the paper (WCAG 2.2, 1.4.11).
+SHADES = """(() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const light = (colour) => {
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const linear = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((x) => x / 255)
+      .map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const apart = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const one = document.body.appendChild(document.createElement("div"));
+  const shown = (background) => {
+    one.style.background = background;
+    return light(getComputedStyle(one).backgroundColor);
+  };
+  const found = [];
+  for (const where of ["none", "user", "kernel", "client"])
+    for (let shade = 0; shade < 8; shade += 1) {
+      one.className = `${where} s${shade}`;
+      const [own, ink, card] = ["own", "ink", "card"].map((name) => shown(`var(--${name})`));
+      found.push([one.className, apart(own, ink), apart(own, card)]);
+    }
+  return found;
+})()"""
+
 
 class Tags(HTMLParser):
     """Every attribute that stands twice in its tag: browsers drop the second."""
@@ -143,6 +169,16 @@ def test_everything_can_be_read(pages, browser, screen, scheme):
     colours, paper = pixels(browser.picture(380, 400))
     assert colours > 20, "the page is empty"
     assert (sum(paper) > 600) == (scheme == "light"), f"{scheme}: {paper}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_shade_has_its_hue(pages, browser, scheme):
+    """None is nearly as dark as the letters, nor nearly as light as the paper; or the reverse."""
+    browser.open(pages["example"].as_uri(), 1400, 900, scheme)
+    shades = browser.run(SHADES)
+    assert len(shades) == 32
+    for name, letters, paper in shades:
+        assert letters > 1.3 and paper > 2.6, (name, letters, paper)
 
 
 def test_the_first_screen_tells_the_advice(pages, browser):
@@ -254,6 +290,14 @@ def test_counted_figures_are_not_called_unsure(pages, browser):
         "[...document.querySelectorAll('#file table td')].map((one) => one.textContent)"
     )
     assert "counted" in cells and "0 %" not in cells
+
+
+def test_what_stays_outside_of_the_virtual_machine_is_not_to_be_unpacked(pages):
+    for name in ("kernel-debian-6.1", "kernel-debian-backports"):
+        text = pages[name].read_text()
+        for program in ("encfs", "ssh", "coffer"):
+            assert f"into which {program} does not come along" in text, name
+        assert "apt install encfs" not in text and "cargo build" not in text, name
 
 
 def test_kernels_are_one_waterfall(pages, browser):

@@ -163,6 +163,26 @@ def forges_a_line(record):
     record["experiments"][0]["series"][0]["contender"]["name"] = "x\n  OpenSSL  1 KiB  A is 9 × B"
 
 
+def forges_a_line_by_its_machine(record):
+    record["machine"]["kernel"] = "6.1\n  OpenSSL  1 KiB  A is 9 × B"
+
+
+def forges_a_line_by_its_date(record):
+    record["date"] += "\n  OpenSSL  1 KiB  A is 9 × B"
+
+
+def hides_letters(record):
+    record["experiments"][0]["title"] += "\u200b"
+
+
+def has_an_endless_name(record):
+    record["experiments"][0]["series"][0]["contender"]["name"] = "W" * 200_000
+
+
+def measured_it_twice(record):
+    record["experiments"] *= 2
+
+
 def is_of_a_newer_lab(record):
     record["experiments"][0]["version"] = 99
 
@@ -185,6 +205,11 @@ def takes_minutes_to_draw(record):
 HOSTILE = [
     takes_minutes_to_draw,
     forges_a_line,
+    forges_a_line_by_its_machine,
+    forges_a_line_by_its_date,
+    hides_letters,
+    has_an_endless_name,
+    measured_it_twice,
     is_of_a_newer_lab,
     worked_for_ever,
     steers_the_terminal,

@@ -13,6 +13,7 @@ use rusty_s3::Credentials;
 
 use crate::contender::Availability;
 use crate::error::{Doing, LabError, Result};
+use crate::host::peers::remedy;
 use crate::host::programs::{Running, find, marked};
 
 /// How long a server may take to be ready.
@@ -38,7 +39,7 @@ pub fn availability() -> Availability {
         Some(_) => Availability::Runs,
         None => Availability::cannot(
             "the program coffer is not beside this one",
-            "cargo build --release -p coffer",
+            remedy("coffer", "cargo build --release -p coffer"),
         ),
     }
 }

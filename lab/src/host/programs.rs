@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::contender::Availability;
 use crate::error::{Doing, LabError, Result};
+use crate::host::peers::remedy;
 use crate::host::processor::LIBRARY_FOLDERS;
 use crate::host::undo::Undo;
 
@@ -94,9 +95,10 @@ pub fn find_library(name: &str) -> Option<PathBuf> {
 /// That not all of these programs are there, if so.
 pub fn lacking(programs: &[&str]) -> Option<Availability> {
     let missing = programs.iter().find(|program| find(program).is_none())?;
+    let here = format!("make lab, which unpacks it; or apt install {missing}");
     Some(Availability::cannot(
         format!("the program {missing} is missing"),
-        format!("make lab, which unpacks it; or apt install {missing}"),
+        remedy(missing, &here),
     ))
 }
 
@@ -136,7 +138,7 @@ pub fn version(name: &str, argument: &str) -> Option<String> {
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
     let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
-    Some(line.to_owned())
+    Some(line.replace(char::is_control, " "))
 }
 
 fn line(command: &Command) -> String {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::peers::INSIDE;
 use crate::host::processor::RUNS_IN_ITS_MACHINE;
 use crate::host::programs::look_below;
 use crate::host::undo::say;
@@ -111,7 +112,7 @@ fn lab_script(request: &Request, work: &Work, accelerator: Accelerator) -> Strin
         Work::LoopOfA => "loop-of-a".to_owned(),
     };
     let mut words = vec![format!(
-        "{TELL}=1 coffer-lab {work} --json /tmp/record.json"
+        "{TELL}=1 {INSIDE}=1 coffer-lab {work} --json /tmp/record.json"
     )];
     words.extend(request.quick.then(|| "--quick".to_owned()));
     words.extend(rounds.map(|rounds| format!("--rounds {rounds}")));

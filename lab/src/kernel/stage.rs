@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Doing, Result};
+use crate::host::peers::PEERS;
 use crate::host::programs::{command, find, find_library, run as run_program};
 use crate::host::undo::{Undo, say};
 use crate::kernel::accelerator::Accelerator;
@@ -29,23 +30,7 @@ const PROGRAMS: [&str; 9] = [
     "wg",
 ];
 
-/// Programs that come along where they are found (scripts/install-lab-peers unpacks them).
-const PEERS: [&str; 12] = [
-    "age",
-    "age-keygen",
-    "fusermount",
-    "gocryptfs",
-    "nbdcopy",
-    "nbdkit",
-    "openssl",
-    "qemu-img",
-    "ss",
-    "tgtadm",
-    "tgtd",
-    "wireguard-go",
-];
-
-/// What some of them load.
+/// What some of the [programs that come along](PEERS) load.
 const LOADED: [&str; 2] = [MEMORY_PLUGIN, ISCSI_DRIVER];
 
 /// Runs of this process, each with a folder of its own.

@@ -4,6 +4,7 @@ use crate::contender::TLS_SETTINGS;
 use crate::contender::{Availability, Contender, Placement};
 use crate::host::kernel_crypto::Config;
 use crate::host::kernel_tls;
+use crate::host::peers::remedy;
 use crate::host::programs::{command, find, run, version};
 use crate::net::link::{Kind, delete_later};
 use crate::net::session::Session;
@@ -116,9 +117,9 @@ pub(super) fn missing(kind: Kind) -> Option<Availability> {
     };
     if let Some(missing) = programs.iter().find(|program| find(program).is_none()) {
         let why = format!("the program {missing} is missing");
-        let remedy = "make lab, which unpacks it; or apt install iproute2, wireguard-tools, \
-                      wireguard-go, openssh-server";
-        return Some(Availability::cannot(why, remedy));
+        let here = "make lab, which unpacks it; or apt install iproute2, wireguard-tools, \
+                    wireguard-go, openssh-server";
+        return Some(Availability::cannot(why, remedy(missing, here)));
     }
     let (option, arguments): (&str, &[&str]) = match kind {
         Kind::Ipsec => (

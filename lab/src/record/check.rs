@@ -1,22 +1,33 @@
 //! Whether a record can have been measured. What others send may hold anything: nothing can be
 //! drawn of a speed without time, tables go to terminals, and a million samples take hours.
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use serde_json::Value;
 
 use crate::record::{Axis, Experiment, Point, Record, Sample, Unit, versions};
 
+/// The most bytes of a record's file: ten times those of the largest.
+pub const BYTES_MAX: u64 = 16 << 20;
+
 /// The most samples of a point: as many rounds as the lab can be asked for.
 const SAMPLES_MAX: usize = 1000;
 
-/// The most contenders of an experiment, places of its axis, and experiments: several times those
-/// of the largest record.
+/// The most contenders of an experiment, places of its axis, and experiments: twice those of the
+/// largest record, or more.
 const SERIES_MAX: usize = 100;
 const PLACES_MAX: usize = 100;
-const EXPERIMENTS_MAX: usize = 200;
+const EXPERIMENTS_MAX: usize = 100;
 
 /// The most points and samples of a record: ten times those of the largest. Each is drawn.
 const POINTS_MAX: usize = 10_000;
 const SAMPLES_MAX_IN_ALL: usize = 100_000;
+
+/// The most letters of a name, which pads the lines of a table, and of any other text: twice those
+/// of the longest.
+const NAME_MAX: usize = 160;
+const TEXT_MAX: usize = 2000;
 
 /// What is wrong with a record; None when nothing is.
 pub fn fault(record: &Record) -> Option<String> {
@@ -31,57 +42,87 @@ pub fn fault(record: &Record) -> Option<String> {
         return Some("has more figures than can be drawn".to_owned());
     }
     let calibrated = record.calibration.iter();
-    if !calibrated
-        .flat_map(|one| [one.instructions, one.least, one.most])
-        .all(is_amount)
-    {
+    let calibrated = calibrated.flat_map(|one| [one.instructions, one.least, one.most]);
+    let conditions = [&record.before, &record.after].into_iter();
+    let conditions = conditions.flat_map(|one| one.load.iter().chain(&one.frequencies_mhz));
+    if !calibrated.chain(conditions.copied()).all(is_amount) {
         return Some("has counts that can't be".to_owned());
     }
-    all.iter().find_map(|one| {
-        let points = || one.series.iter().flat_map(|series| &series.points);
-        if one.series.len() > SERIES_MAX || points().any(|point| point.samples.len() > SAMPLES_MAX)
-        {
-            return Some(format!("has more figures than can be, of {}", one.id));
-        }
-        if one
-            .series
-            .iter()
-            .any(|series| series.points.len() > PLACES_MAX)
-        {
-            return Some(format!("has more places than can be, of {}", one.id));
-        }
-        // They stand in lines of tables, which a line break would forge.
-        let names = one.series.iter().map(|series| &series.contender.name);
-        if names
-            .chain([&one.id, &one.title])
-            .any(|name| name.contains(char::is_control))
-        {
-            return Some("has names of several lines".to_owned());
-        }
-        if one.version > versions::version(&one.id) {
-            return Some(format!("was measured by a newer lab: {}", one.id));
-        }
-        let noise = [one.noise.others_share, one.noise.stolen_share];
-        let possible = noise.into_iter().all(is_amount) && points().all(|point| fits(one, point));
-        (!possible).then(|| format!("has figures that can't be, of {}", one.id))
-    })
+    // Who reads by a name reads the first.
+    if !are_different(all.iter().map(|one| &one.id)) {
+        return Some("has an experiment twice".to_owned());
+    }
+    all.iter().find_map(fault_of)
 }
 
-/// Whether any text, anywhere, holds signs that steer a terminal or turn the direction of writing.
-pub fn steers(value: &Value) -> bool {
-    let bad = |text: &str| {
-        text.chars().any(|sign| {
-            let turns = matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-            // What a failed program said may be of several lines.
-            turns || sign.is_control() && !"\n\t".contains(sign)
-        })
+fn fault_of(one: &Experiment) -> Option<String> {
+    let points = || one.series.iter().flat_map(|series| &series.points);
+    let names = || one.series.iter().map(|series| &series.contender.name);
+    let long = |name: &String| name.chars().count() > NAME_MAX;
+    if names().chain([&one.id, &one.title]).any(long) {
+        return Some(format!("has names of more than {NAME_MAX} letters"));
+    }
+    if one.version > versions::version(&one.id) {
+        return Some(format!("was measured by a newer lab: {}", one.id));
+    }
+    let places = |most: usize| one.series.iter().any(|series| series.points.len() > most);
+    let noise = [one.noise.others_share, one.noise.stolen_share];
+    let once = one.series.iter().all(|series| {
+        let places = series.points.iter().map(|point| point.x);
+        are_different(places)
+    });
+    let what = if one.series.len() > SERIES_MAX
+        || points().any(|point| point.samples.len() > SAMPLES_MAX)
+    {
+        "more figures than can be"
+    } else if places(PLACES_MAX) {
+        "more places than can be"
+    } else if !once || !are_different(names()) {
+        "a contender twice at a place"
+    } else if !noise.into_iter().all(is_amount) || !points().all(|point| fits(one, point)) {
+        "figures that can't be"
+    } else {
+        return None;
+    };
+    Some(format!("has {what}, of {}", one.id))
+}
+
+fn are_different<T: Eq + Hash>(mut all: impl Iterator<Item = T>) -> bool {
+    let mut known = HashSet::new();
+    all.all(|one| known.insert(one))
+}
+
+/// What of all its texts, names of fields among them, no record has: signs that steer a terminal,
+/// that turn the direction of writing, or that are not seen. A line break would forge lines of
+/// tables. None when there is nothing.
+pub fn fault_of_texts(value: &Value) -> Option<String> {
+    let fault = |text: &str| {
+        if text.chars().any(is_hidden) {
+            Some("holds signs that no record has".to_owned())
+        } else if text.len() > TEXT_MAX && text.chars().count() > TEXT_MAX {
+            Some(format!("holds a text of more than {TEXT_MAX} letters"))
+        } else {
+            None
+        }
     };
     match value {
-        Value::String(text) => bad(text),
-        Value::Array(all) => all.iter().any(steers),
-        Value::Object(all) => all.iter().any(|(name, one)| bad(name) || steers(one)),
-        _ => false,
+        Value::String(text) => fault(text),
+        Value::Array(all) => all.iter().find_map(fault_of_texts),
+        Value::Object(all) => all
+            .iter()
+            .find_map(|(name, one)| fault(name).or_else(|| fault_of_texts(one))),
+        _ => None,
     }
+}
+
+fn is_hidden(sign: char) -> bool {
+    sign.is_control()
+        || matches!(
+            sign,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 /// More than anything that is measured: sums and ratios of such stay numbers.
@@ -112,4 +153,65 @@ fn is_possible(sample: &Sample, unit: Unit) -> bool {
         && positive(sample.value(unit))
         && sample.counts.is_none_or(|counts| counts.transfers > 0)
         && took.into_iter().all(|seconds| is_amount(seconds * 1e6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::Placement;
+    use crate::record::planted::{self, experiment, point};
+
+    fn record() -> Record {
+        let points = || [1, 2].map(|x| point(x, &[1.0])).into();
+        let series = |name| planted::series(name, Placement::User, points());
+        let both = vec![series("one"), series("two")];
+        let mut one = experiment("net/x", Unit::MegabytesPerSecond, both);
+        one.axis = Axis::Threads;
+        planted::record(vec![one])
+    }
+
+    #[test]
+    fn what_stands_twice_or_is_endless_is_no_record() {
+        assert_eq!(fault(&record()), None);
+        let spoilt = |spoil: fn(&mut Record)| {
+            let mut record = record();
+            spoil(&mut record);
+            fault(&record).unwrap()
+        };
+        let twice = spoilt(|record| record.experiments.extend(record.experiments.clone()));
+        assert!(twice.contains("an experiment twice"), "{twice}");
+        let name = spoilt(|record| {
+            record.experiments[0].series[1].contender.name = "one".into();
+        });
+        assert!(name.contains("a contender twice"), "{name}");
+        let place = spoilt(|record| record.experiments[0].series[0].points[1].x = 1);
+        assert!(place.contains("a contender twice at a place"), "{place}");
+        let long = spoilt(|record| record.experiments[0].title = "W".repeat(161));
+        assert!(long.contains("more than 160 letters"), "{long}");
+        let load = spoilt(|record| record.after.load = vec![1e308]);
+        assert!(load.contains("counts that can't be"), "{load}");
+    }
+
+    /// Whatever text it is: all of them stand in tables, in lists or on pages.
+    #[test]
+    fn no_text_forges_a_line_or_hides_a_sign() {
+        let mut value = serde_json::to_value(record()).unwrap();
+        assert_eq!(fault_of_texts(&value), None);
+        for field in ["processor", "kernel", "kernel_build", "system"] {
+            for sign in [
+                '\n', '\t', '\r', '\u{1b}', '\u{2028}', '\u{202e}', '\u{200b}',
+            ] {
+                let whole = value["machine"][field].take();
+                value["machine"][field] = format!("Linux{sign}A is 9.00 times B").into();
+                assert!(fault_of_texts(&value).unwrap().contains("signs"), "{field}");
+                value["machine"][field] = whole;
+            }
+        }
+        value["date"] = "2026\n".into();
+        assert!(fault_of_texts(&value).is_some());
+        value["date"] = "é".repeat(TEXT_MAX).into();
+        assert_eq!(fault_of_texts(&value), None);
+        value["date"] = "é".repeat(TEXT_MAX + 1).into();
+        assert!(fault_of_texts(&value).unwrap().contains("2000 letters"));
+    }
 }

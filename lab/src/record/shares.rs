@@ -170,25 +170,18 @@ fn without_sign(value: f64, least: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Contender, Placement};
+    use crate::contender::Placement;
+    use crate::record::planted::{self, point};
     use crate::record::published::{of_experiment, published};
-    use crate::record::{Axis, Point, Sample, Series};
 
-    /// A ladder whose rungs took so many seconds for 1,000,000,000 bytes, in each round.
+    /// A ladder whose rungs took so many nanoseconds or instructions for a byte, in each round.
     fn rungs(id: &str, unit: Unit, costs: &[&[f64]]) -> Experiment {
-        let sample = |cost: &f64| Sample::new(1_000_000_000, *cost, 0.0);
-        let series = costs.iter().enumerate().map(|(index, costs)| Series {
-            contender: Contender::new(index.to_string(), Placement::Kernel, ""),
-            points: vec![Point {
-                x: 0,
-                samples: costs.iter().map(sample).collect(),
-                observed: None,
-            }],
+        let series = costs.iter().enumerate().map(|(index, costs)| {
+            let speeds = costs.iter().map(|cost| 1000.0 / cost);
+            let point = point(0, &speeds.collect::<Vec<f64>>());
+            planted::series(&index.to_string(), Placement::Kernel, vec![point])
         });
-        Experiment {
-            series: series.collect(),
-            ..Experiment::new(id, Axis::Single, unit)
-        }
+        planted::experiment(id, unit, series.collect())
     }
 
     fn experiment(id: &str, costs: &[f64]) -> Experiment {

@@ -7,10 +7,10 @@ mod reasons;
 
 use crate::contender::{Availability, Placement};
 use crate::host::machine::Machine;
-use crate::record::{Experiment, Record};
+use crate::record::{Experiment, Record, Unit};
 use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job};
 use crate::report::advice::reasons::{
-    advised, doubt, in_c, of_this_length, reason, shared, told_by,
+    advised, alike, doubt, in_c, of_this_length, reason, shared, told_by,
 };
 use coffer_measure::comparison::{self, COUNTED_WITHIN, Comparison, EQUIVALENT_WITHIN, Finding};
 use coffer_measure::statistics::Estimate;
@@ -24,6 +24,8 @@ pub struct Best {
     pub placement: Placement,
     /// Its cheapest contender.
     pub contender: String,
+    /// Others of the placement that can't be told from that one, or differ too little to matter.
+    pub alike: Vec<String>,
     /// What it costs.
     pub cost: Estimate,
     /// How many times the cheapest that encrypts, which is 1.
@@ -153,6 +155,7 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Mach
     let opposed_by = rows.iter().position(|row| is_against(row, verdict));
     let mut reasons: Vec<String> = rows.iter().map(reason).collect();
     reasons.extend(advised(&rows, verdict));
+    reasons.extend(rows.iter().filter_map(alike));
     reasons.extend(doubt(&rows, decided_by));
     reasons.extend(shared(job, &rows, (verdict, decided_by)));
     if !rows.is_empty() {
@@ -228,22 +231,18 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
         let Some(cost) = Estimate::of(&rounds) else {
             continue;
         };
-        let own = Best {
+        best.push(Best {
             placement,
             contender: name.clone(),
+            alike: Vec::new(),
             cost,
             times: 1.0,
             is_told: true,
             amounts,
             rounds,
-        };
-        match best.iter_mut().find(|one| one.placement == placement) {
-            Some(one) if one.cost.median > cost.median => *one = own,
-            Some(_) => {}
-            None => best.push(own),
-        }
+        });
     }
-    best.sort_by(|a, b| a.cost.median.total_cmp(&b.cost.median));
+    let mut best = cheapest(best, unit);
     let first = best
         .iter()
         .position(|one| one.placement != Placement::None)?;
@@ -269,6 +268,24 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
         compared,
         best,
     })
+}
+
+/// The cheapest of each placement, with those that are as cheap as far as can be told; the cheapest
+/// of all first.
+fn cheapest(mut all: Vec<Best>, unit: Unit) -> Vec<Best> {
+    all.sort_by(|a, b| a.cost.median.total_cmp(&b.cost.median));
+    let mut best: Vec<Best> = Vec::new();
+    for one in all {
+        let Some(known) = best.iter_mut().find(|best| best.placement == one.placement) else {
+            best.push(one);
+            continue;
+        };
+        let compared = unit.comparing(comparison::paired)(&one.rounds, &known.rounds);
+        if compared.is_some_and(|found| !matters(&found, unit.counts_instructions())) {
+            known.alike.push(one.contender);
+        }
+    }
+    best
 }
 
 impl Row {
@@ -316,10 +333,13 @@ fn verdict(rows: &[Row]) -> (Verdict, usize) {
 
 /// Whether the second takes so much more than the first that it matters.
 fn decides(row: &Row) -> bool {
-    let margin = [EQUIVALENT_WITHIN, COUNTED_WITHIN][usize::from(row.counted)];
-    let matters =
-        |one: &Comparison| one.finding == Finding::More && one.ratio.median > 1.0 + margin;
-    row.compared.as_ref().is_some_and(matters)
+    let compared = row.compared.as_ref();
+    compared.is_some_and(|one| matters(one, row.counted))
+}
+
+fn matters(compared: &Comparison, counted: bool) -> bool {
+    let margin = [EQUIVALENT_WITHIN, COUNTED_WITHIN][usize::from(counted)];
+    compared.finding == Finding::More && compared.ratio.median > 1.0 + margin
 }
 
 /// Whether a row by itself would choose another placement.

@@ -62,7 +62,8 @@ fn matrix(all: &[&Advice]) -> Markup {
             table.matrix {
                 caption {
                     "How many times the best of those that encrypt, by what decides; “?” where the "
-                    "samples don’t tell. A job leads to its figures."
+                    "samples don’t tell, “or” where two of a placement can’t be told apart. A job "
+                    "leads to its figures."
                 }
                 thead {
                     tr {
@@ -112,13 +113,21 @@ fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
     } else {
         (" ?", ", which the samples don’t tell")
     };
-    let told = format!("{name}: {times} the best{doubted}, {cost} {}", row.unit);
+    let alike = match &best.alike[..] {
+        [] => String::new(),
+        [other] => format!(", or {other}"),
+        others => format!(", or {} others", others.len()),
+    };
+    let told = format!(
+        "{name}{alike}: {times} the best{doubted}, {cost} {}",
+        row.unit
+    );
     let shown = (best.times / most.min(WIDEST)).clamp(0.004, 1.0);
     let drawn = html! {
         small.where { (heading(placement)) }
         (bar((0.0, shown), None))
         b { (times) (doubt) }
-        small { (best.contender) }
+        small { (best.contender) (alike) }
     };
     html! { td { (value(placement.word(), &told, index, None, &drawn)) } }
 }
@@ -160,11 +169,6 @@ fn sentence(advice: &Advice) -> String {
         (Verdict::CannotTell, _, Some(compared)) if is_sparse(compared) => {
             "Can’t tell: too few rounds were made.".to_owned()
         }
-        // A difference that is sure, and too small to choose by.
-        (Verdict::CannotTell, Some(row), Some(compared)) if compared.finding == Finding::More => {
-            let (times, what) = (figure(compared.ratio.median), what(row));
-            format!("Can’t tell: {times} times the {what} is too little to choose by.")
-        }
         (Verdict::CannotTell, ..) => match too_small(advice) {
             Some((row, one)) => {
                 let (times, what) = (figure(one.ratio.median), what(row));
@@ -184,15 +188,16 @@ fn sentence(advice: &Advice) -> String {
     }
 }
 
-/// The row whose samples tell a difference, where none scatters.
+/// The row whose samples tell a difference, though too small a one to choose by: the first, or any
+/// where none scatters.
 fn too_small(advice: &Advice) -> Option<(&Row, &Comparison)> {
-    let compared = |row| -> Option<(&Row, &Comparison)> {
-        let row: &Row = row;
-        Some((row, row.compared.as_ref()?))
-    };
-    let all = || advice.rows.iter().filter_map(compared);
-    let scatters = all().any(|(_, one)| one.finding == Finding::CannotTell);
-    all().find(|(_, one)| !scatters && one.finding == Finding::More)
+    let finding = |row: &Row| row.compared.map(|one| one.finding);
+    let scatters = |row: &Row| finding(row) == Some(Finding::CannotTell);
+    let tells = |row: &&Row| finding(row) == Some(Finding::More);
+    let first = advice.rows.first().filter(tells);
+    let calm = !advice.rows.iter().any(scatters);
+    let row = first.or_else(|| advice.rows.iter().find(|row| calm && tells(row)))?;
+    Some((row, row.compared.as_ref()?))
 }
 
 fn is_sparse(compared: &Comparison) -> bool {

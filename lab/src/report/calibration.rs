@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::record::Calibration;
+use crate::report::columns;
 use crate::report::table::figure;
 
 pub(super) fn section(all: &[Calibration]) -> Markup {
@@ -29,13 +30,7 @@ pub(super) fn section(all: &[Calibration]) -> Markup {
                 }
                 div.scroll {
                     table {
-                        thead {
-                            tr {
-                                @for head in ["work", "instructions", "each", "should be"] {
-                                    th scope="col" { (head) }
-                                }
-                            }
-                        }
+                        (columns(&["work", "instructions", "each", "should be"]))
                         tbody { @for one in all { (row(one)) } }
                     }
                 }

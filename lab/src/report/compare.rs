@@ -1,10 +1,11 @@
 //! Two records side by side: two machines, two kernels, or before and after.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use crate::error::{Doing, LabError, Result};
-use crate::record::check::{fault, steers};
+use crate::record::check::{BYTES_MAX, fault, fault_of_texts};
 use crate::record::{Experiment, FORMAT, Point, Record, Series};
 use crate::report::table::{figure, interval, place};
 use coffer_measure::comparison::{Comparison, Finding};
@@ -15,15 +16,22 @@ const SAME_LENGTH: f64 = 1.2;
 
 /// Reads a record that `--json` wrote.
 pub fn read(path: &Path) -> Result<Record> {
-    let text = fs::read_to_string(path).doing(|| format!("reading {}", path.display()))?;
+    let doing = || format!("reading {}", path.display());
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).doing(doing)?;
+    let read = file.take(BYTES_MAX + 1).read_to_end(&mut bytes);
     let broken = |what: String| LabError::Data {
         file: path.display().to_string(),
         what,
     };
+    if read.doing(doing)? as u64 > BYTES_MAX {
+        let most = format!("is larger than {} MiB", BYTES_MAX >> 20);
+        return Err(broken(most));
+    }
     let no_record = |error| broken(format!("is no record of the lab: {error}"));
-    let value: Value = serde_json::from_str(&text).map_err(no_record)?;
-    if steers(&value) {
-        return Err(broken("holds signs that no record has".into()));
+    let value: Value = serde_json::from_slice(&bytes).map_err(no_record)?;
+    if let Some(what) = fault_of_texts(&value) {
+        return Err(broken(what));
     }
     let record: Record = serde_json::from_value(value).map_err(no_record)?;
     if record.format != FORMAT {
@@ -48,8 +56,7 @@ pub fn compare(first: &Record, second: &Record) -> String {
         second.machine.line()
     );
     for ours in &first.experiments {
-        let mut theirs = second.experiments.iter();
-        match theirs.find(|theirs| theirs.id == ours.id) {
+        match second.experiment(&ours.id) {
             Some(theirs) if theirs.unit != ours.unit => {
                 let (a, b) = (ours.unit.name(), theirs.unit.name());
                 text += &format!("\n{}: A counts {a}, B {b}: no comparison\n", ours.title);
@@ -64,7 +71,7 @@ pub fn compare(first: &Record, second: &Record) -> String {
         }
     }
     for theirs in &second.experiments {
-        if !first.experiments.iter().any(|ours| ours.id == theirs.id) {
+        if first.experiment(&theirs.id).is_none() {
             text += &format!("\n{}: only in B\n", theirs.title);
         }
     }
@@ -75,8 +82,7 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
     let mut text = format!("\n{} · {}\n", ours.title, ours.unit.name());
     for series in &ours.series {
         let name = &series.contender.name;
-        let mut others = theirs.series.iter();
-        let Some(other) = others.find(|other| other.contender.name == *name) else {
+        let Some(other) = theirs.of(name) else {
             text += &format!("  {name}: only in A\n");
             continue;
         };
@@ -108,8 +114,8 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
         }
     }
     for other in &theirs.series {
-        let (name, mut known) = (&other.contender.name, ours.series.iter());
-        if known.all(|one| one.contender.name != *name) {
+        let name = &other.contender.name;
+        if ours.of(name).is_none() {
             text += &format!("  {name}: only in B\n");
         }
     }
@@ -142,8 +148,9 @@ fn told(compared: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Availability, Contender, Placement};
-    use crate::record::{Axis, Sample, Unit};
+    use crate::contender::{Availability, Placement};
+    use crate::record::Unit;
+    use crate::record::planted::{self, experiment, point};
 
     #[test]
     fn versions_of_an_experiment_are_never_divided() {
@@ -159,33 +166,18 @@ mod tests {
         assert!(!text.contains("times"), "{text}");
     }
 
-    /// A contender of these speeds in MB/s, or in bytes per 1,000 instructions.
+    /// A contender of these speeds; one that can't run, without any.
     fn series(name: &str, speeds: &[f64]) -> Series {
-        let sample = |speed: &f64| Sample::new((speed * 1e6) as u64, 1.0, 1.0);
-        let points = vec![Point {
-            x: 0,
-            samples: speeds.iter().map(sample).collect(),
-            observed: None,
-        }];
-        let contender = Contender::new(name, Placement::User, "");
-        if speeds.is_empty() {
-            let missing = Availability::cannot("nothing to run it", "something");
-            return Series {
-                contender: contender.available(missing),
-                points: Vec::new(),
-            };
+        if !speeds.is_empty() {
+            return planted::series(name, Placement::User, vec![point(0, speeds)]);
         }
-        Series { contender, points }
+        let mut absent = planted::series(name, Placement::User, Vec::new());
+        absent.contender.availability = Availability::cannot("nothing to run it", "something");
+        absent
     }
 
     fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
-        Record {
-            experiments: vec![Experiment {
-                series,
-                ..Experiment::new(id, Axis::Single, unit)
-            }],
-            ..Record::begin(String::new(), String::new())
-        }
+        planted::record(vec![experiment(id, unit, series)])
     }
 
     const FAST: [f64; 3] = [198.0, 200.0, 202.0];

@@ -2,6 +2,8 @@
 
 use maud::{Markup, html};
 
+use crate::report::columns;
+
 /// The findings, and what stands against them.
 const CONTRADICTIONS: [(&str, &str); 6] = [
     (
@@ -50,7 +52,7 @@ pub(super) fn section() -> Markup {
             }
             div.scroll {
                 table {
-                    thead { tr { th scope="col" { "published" } th scope="col" { "but" } } }
+                    (columns(&["published", "but"]))
                     tbody {
                         @for (finding, but) in CONTRADICTIONS {
                             tr { th.words scope="row" { (finding) } td.words { (but) } }

@@ -5,7 +5,7 @@ use maud::Markup;
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Observed, Point, Series};
 use crate::report::plot::{Mark, bars, lines, shade};
-use crate::report::table::{cost, figure, place, within};
+use crate::report::table::{cost, figure, place, waits};
 
 /// What was observed of a server, and is drawn below.
 const COPIED: &str = "bytes copied between kernel and program for each one delivered";
@@ -130,8 +130,8 @@ fn measured(experiment: &Experiment) -> Vec<Mark> {
         if found.low < found.high {
             told += &format!(", {} to {}", figure(found.low), figure(found.high));
         }
-        if let Some([half, most, nearly_all]) = within(point) {
-            told += &format!("; 50 % of requests within {half} µs, 95 % {most}, 99 % {nearly_all}");
+        if let Some(waits) = waits(point) {
+            told += &format!("; {waits}");
         }
         if let Some(cost) = cost(point, unit) {
             told += &format!("; {cost} {}", unit.cost());
@@ -178,25 +178,22 @@ pub(super) fn of_others<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Contender, Placement};
+    use crate::contender::Placement;
+    use crate::record::Unit;
+    use crate::record::planted::{experiment, point, series};
     use crate::record::published::published;
-    use crate::record::{Sample, Unit};
 
     /// A's are of one process and of four; the bars are of two threads.
     #[test]
     fn figures_of_other_places_are_no_bars() {
         let published = published().unwrap();
-        let point = |x| Point {
-            x,
-            samples: vec![Sample::new(1_000_000, 1.0, 1.0)],
-            observed: None,
-        };
-        let threads = |most| Experiment {
-            series: vec![Series {
-                contender: Contender::new("openssl speed", Placement::User, ""),
-                points: [1, most].map(point).into(),
-            }],
-            ..Experiment::new("raw/openssl-speed", Axis::Threads, Unit::MegabytesPerSecond)
+        let threads = |most| {
+            let points = [1, most].map(|x| point(x, &[1.0])).into();
+            let all = vec![series("openssl speed", Placement::User, points)];
+            Experiment {
+                axis: Axis::Threads,
+                ..experiment("raw/openssl-speed", Unit::MegabytesPerSecond, all)
+            }
         };
         let drawn = |most| {
             let of_it = of_experiment(&published, "raw/openssl-speed");

@@ -6,6 +6,7 @@ use crate::contender::{Availability, Contender};
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 use crate::report::beside;
+use crate::report::columns;
 use crate::report::drawings::{comparable, drawings};
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
@@ -165,7 +166,7 @@ fn figures(experiment: &Experiment) -> Markup {
     html! {
         table {
             caption { (experiment.title) ", " (experiment.unit.name()) }
-            thead { tr { @for head in heads { th scope="col" { (head) } } } }
+            (columns(&heads))
             tbody {
                 @for series in &experiment.series {
                     @for point in &series.points { (figures_row(experiment, series, point)) }
@@ -240,14 +241,7 @@ fn contenders(everybody: &[&Contender]) -> Markup {
             summary { "Contenders and their settings" }
             div.scroll {
                 table {
-                    thead {
-                        tr {
-                            th scope="col" { "contender" }
-                            th scope="col" { "where" }
-                            th scope="col" { "runs on" }
-                            th scope="col" { "settings" }
-                        }
-                    }
+                    (columns(&["contender", "where", "runs on", "settings"]))
                     tbody {
                         @for one in everybody {
                             tr {

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::host::machine::Conditions;
 use crate::record::Record;
+use crate::report::columns;
 
 const GIBIBYTE: f64 = (1_u64 << 30) as f64;
 
@@ -36,13 +37,7 @@ pub(super) fn section(record: &Record) -> Markup {
             @else {
                 div.scroll {
                     table {
-                        thead {
-                            tr {
-                                @for head in ["algorithm", "driver", "kind", "priority"] {
-                                    th scope="col" { (head) }
-                                }
-                            }
-                        }
+                        (columns(&["algorithm", "driver", "kind", "priority"]))
                         tbody {
                             @for driver in &machine.drivers {
                                 tr {

@@ -92,9 +92,9 @@ pub fn bars(of: &str, title: &str, rows: &[Mark], family: &[Mark]) -> Option<Mar
     })
 }
 
-/// A share of a whole, for a style.
+/// A share of a whole, for a style; none where it is no number.
 fn percent(share: f64) -> String {
-    format!("{:.2}%", share * 100.0)
+    format!("{:.2}%", share.max(0.0) * 100.0)
 }
 
 #[cfg(test)]

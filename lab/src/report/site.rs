@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use crate::error::{Doing, LabError, Result};
 use crate::record::published::{CONFIDENCE_MIN, published};
@@ -12,14 +12,13 @@ use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::experiments::groups;
 use crate::report::table::{figure, interval, place};
-use crate::report::{STYLE, commit, compare, day, page, remarks};
+use crate::report::{STYLE, commit, compare, day, framed, page, remarks};
 use coffer_measure::comparison::EQUIVALENT_WITHIN;
 
 const SITE_SCRIPT: &str = include_str!("site.js");
 const SITE_STYLE: &str = include_str!("site.css");
 
-/// How many bytes a submitted record may have, and how many of them there may be.
-const RECORD_BYTES_MAX: u64 = 16 << 20;
+/// How many records there may be.
 const RECORDS_MAX: usize = 200;
 
 /// At most so many places of an axis stand in the tables; the machine's own page has all.
@@ -79,10 +78,6 @@ pub fn read(folder: &Path) -> Result<Vec<Machine>> {
         if !file.is_file() {
             return Err(refused(path, "is no file"));
         }
-        if file.len() > RECORD_BYTES_MAX {
-            let most = format!("is larger than {} MiB", RECORD_BYTES_MAX >> 20);
-            return Err(refused(path, &most));
-        }
         let record = compare::read(path)?;
         Ok(Machine { name, record })
     };
@@ -109,38 +104,23 @@ pub fn write(machines: &[Machine], folder: &Path) -> Result<usize> {
 }
 
 fn index(machines: &[Machine]) -> String {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Machines · coffer-lab" }
-                style { (PreEscaped(STYLE)) (PreEscaped(SITE_STYLE)) }
+    let body = html! {
+        header {
+            h1 { "Where should encryption run? " (machines.len()) " machines" }
+            p.quiet { "Drawn by " (commit(COMMIT)) ". A name leads to the page of a machine." }
+        }
+        (picker(machines))
+        main {
+            section #advice {
+                h2 { "The advice" }
+                div.scroll { (advices(machines)) }
             }
-            body.site {
-                header {
-                    h1 { "Where should encryption run? " (machines.len()) " machines" }
-                    p.quiet {
-                        "Drawn by " (commit(COMMIT)) ". A name leads to the page of a machine."
-                    }
-                }
-                (picker(machines))
-                main {
-                    section #advice {
-                        h2 { "The advice" }
-                        div.scroll { (advices(machines)) }
-                    }
-                    @for (id, title) in experiments(machines) {
-                        (experiment(machines, &id, &title))
-                    }
-                }
-                script { (PreEscaped(SITE_SCRIPT)) }
-            }
+            @for (id, title) in experiments(machines) { (experiment(machines, &id, &title)) }
         }
     };
-    markup.into_string()
+    let style = [STYLE, SITE_STYLE].concat();
+    let title = "Machines · coffer-lab";
+    framed(title, &style, Some("site"), &body, SITE_SCRIPT)
 }
 
 /// Which machines are shown, and which one the others are held against.
@@ -246,16 +226,8 @@ fn experiments(machines: &[Machine]) -> Vec<(String, String)> {
 }
 
 fn experiment(machines: &[Machine], id: &str, title: &str) -> Markup {
-    let of = |one: &'_ Machine| {
-        one.record
-            .experiments
-            .iter()
-            .position(|found| found.id == id)
-    };
-    let found: Vec<Option<&Experiment>> = machines
-        .iter()
-        .map(|one| Some(&one.record.experiments[of(one)?]))
-        .collect();
+    let found = machines.iter().map(|one| one.record.experiment(id));
+    let found: Vec<Option<&Experiment>> = found.collect();
     let mut names: Vec<(&str, &str)> = Vec::new();
     for series in found.iter().flatten().flat_map(|one| &one.series) {
         let who = (
@@ -307,11 +279,8 @@ fn places(found: &[Option<&Experiment>]) -> Vec<u64> {
 
 fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Markup {
     let point = |experiment: &&Experiment| {
-        let series = experiment
-            .series
-            .iter()
-            .find(|one| one.contender.name == name)?;
-        series.at(x)?.estimate(experiment.unit)
+        let point = experiment.of(name)?.at(x)?;
+        point.estimate(experiment.unit)
     };
     if !found.iter().flatten().any(|one| point(one).is_some()) {
         return html! {};
@@ -345,26 +314,18 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Contender, Placement};
-    use crate::record::{Axis, Point, Sample, Series, Unit};
+    use crate::contender::Placement;
+    use crate::record::Unit;
+    use crate::record::planted::{self, point, series};
 
     fn record(speed: f64) -> Record {
-        let sample = Sample::new((speed * 1e6) as u64, 1.0, 1.0);
-        let series = Series {
-            contender: Contender::new("<one>", Placement::Kernel, ""),
-            points: vec![Point {
-                x: 0,
-                samples: vec![sample; 6],
-                observed: None,
-            }],
-        };
-        Record {
-            experiments: vec![Experiment {
-                series: vec![series],
-                ..Experiment::new("net/stream", Axis::Single, Unit::MegabytesPerSecond)
-            }],
-            ..Record::begin(String::new(), String::new())
-        }
+        let all = vec![series(
+            "<one>",
+            Placement::Kernel,
+            vec![point(0, &[speed; 6])],
+        )];
+        let unit = Unit::MegabytesPerSecond;
+        planted::record(vec![planted::experiment("net/stream", unit, all)])
     }
 
     #[test]

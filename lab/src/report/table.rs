@@ -14,7 +14,7 @@ use crate::record::shares::{self, Share};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 
 pub use counterparts::told as counterparts;
-pub use figures::{cost, figure, interval, place, within};
+pub use figures::{cost, figure, interval, place, waits, within};
 pub use warnings::{is_disturbed, warnings};
 
 /// Prints to standard output. Who reads it may stop before its end, as `head` does.
@@ -83,8 +83,11 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
     for series in &experiment.series {
         for point in &series.points {
             let at = place(experiment.axis, point.x);
-            text += &waits(&series.contender.name, &at, point).unwrap_or_default();
-            text += &transfer(&series.contender.name, &at, point).unwrap_or_default();
+            let name = &series.contender.name;
+            if let Some(told) = waits(point) {
+                text += &format!("  a request, {at}, {name}: {told}\n");
+            }
+            text += &transfer(name, &at, point).unwrap_or_default();
         }
     }
     text += &steps(experiment, published).unwrap_or_default();
@@ -111,15 +114,6 @@ fn steps(experiment: &Experiment, published: &[&Published]) -> Option<String> {
         };
     }
     Some(text)
-}
-
-/// How long requests took.
-fn waits(name: &str, at: &str, point: &Point) -> Option<String> {
-    let [half, most, nearly_all] = figures::within(point)?;
-    let most = format!("95 % within {most}, 99 % within {nearly_all}");
-    Some(format!(
-        "  a request, {at}, {name}: 50 % within {half} µs, {most}\n"
-    ))
 }
 
 /// What a transfer took besides time.

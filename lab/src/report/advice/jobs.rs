@@ -2,7 +2,7 @@
 
 use coffer_measure::statistics::Estimate;
 
-use crate::record::{COARSE_SECONDS, Experiment, Point, Record, Sample, Series, Unit};
+use crate::record::{COARSE_SECONDS, Experiment, Point, Record, Sample, Unit};
 use crate::sendfile::way::{DEVICE, SPLICE};
 
 /// A job that an operator has.
@@ -193,10 +193,8 @@ impl Evidence {
     /// The experiments of a record, where it has all of them with figures there: what was only
     /// written tells nothing of reading.
     pub(super) fn of(self, record: &Record) -> Option<Vec<&Experiment>> {
-        let find = |id: &&str| {
-            let mut all = record.experiments.iter();
-            all.find(|one| one.id == **id && one.places().contains(&self.x))
-        };
+        let has_place = |one: &&Experiment| one.places().contains(&self.x);
+        let find = |id: &&str| record.experiment(id).filter(has_place);
         self.ids.iter().map(find).collect()
     }
 }
@@ -308,8 +306,7 @@ fn sums(
 ) -> Option<Vec<f64>> {
     let mut sums: Vec<f64> = Vec::new();
     for experiment in experiments {
-        let named = |one: &&Series| one.contender.name == name;
-        let point = experiment.series.iter().find(named)?.at(x)?;
+        let point = experiment.of(name)?.at(x)?;
         if resource == Resource::Cpu && is_coarse(point, experiment.unit) {
             return None;
         }

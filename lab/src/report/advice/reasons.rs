@@ -17,7 +17,8 @@ pub(super) fn reason(row: &Row) -> String {
         let placement = one.placement.word();
         let amounts = one.amounts.map_or(String::new(), |(with, without)| {
             let (with, without) = (figure(with), figure(without));
-            format!(", which is {with} beside {without} {}", row.amount)
+            let unit = &row.amount;
+            format!(" (medians: {with} with encryption, {without} without, in {unit})")
         });
         format!("{} ({placement}) {median}{range}{amounts}", one.contender)
     };
@@ -123,19 +124,36 @@ pub(super) fn advised(rows: &[Row], verdict: Verdict) -> Vec<String> {
         let doubt = if own.is_told {
             ""
         } else {
-            ", which the samples don’t tell"
+            " (the samples don’t tell that)"
         };
         (own.placement != best.placement).then(|| {
             format!(
-                "{}, of what is advised: {} {}, {} times the best{doubt}.",
-                row.unit,
+                "Of what is advised, {} takes {} {}: {} times the best{doubt}.",
                 own.contender,
                 figure(own.cost.median),
+                row.unit,
                 figure(own.times)
             )
         })
     };
     rows.iter().filter_map(told).collect()
+}
+
+/// Who of a placement can’t be told from its cheapest, or differs too little to choose by.
+pub(super) fn alike(row: &Row) -> Option<String> {
+    let told = row.best.iter().filter(|one| !one.alike.is_empty());
+    let told = told.map(|one| {
+        let (first, others) = (&one.contender, one.alike.join(" · "));
+        format!("{first} · {others} ({})", one.placement.word())
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "{}: these can’t be told apart, or differ too little to choose by: {}.",
+            row.unit,
+            told.join("; ")
+        )
+    })
 }
 
 /// What counts are worth.

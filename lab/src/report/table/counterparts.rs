@@ -54,11 +54,8 @@ fn direct_in_memory(experiment: &Experiment) -> Option<String> {
 
 impl Counterpart {
     fn told(&self, experiment: &Experiment) -> Vec<String> {
-        let named = |name: &str| {
-            let mut all = experiment.series.iter();
-            all.find(|one| one.contender.name == name)
-        };
-        let (Some(ours), Some(theirs)) = (named(self.ours), named(self.theirs)) else {
+        let both = (experiment.of(self.ours), experiment.of(self.theirs));
+        let (Some(ours), Some(theirs)) = both else {
             return Vec::new();
         };
         let head = format!("{} against {}", self.ours, self.theirs);
@@ -111,30 +108,19 @@ fn absence(series: &Series) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Contender, Placement};
-    use crate::record::{Axis, Sample, Unit};
+    use crate::contender::Placement;
+    use crate::record::planted::{self, point};
+    use crate::record::{Axis, Unit};
 
     fn series(name: &str, speeds: &[f64]) -> Series {
-        let sample = |speed: &f64| Sample::new((speed * 1e6) as u64, 1.0, 1.0);
-        Series {
-            contender: Contender::new(name, Placement::Kernel, ""),
-            points: vec![Point {
-                x: 1_000_000,
-                samples: speeds.iter().map(sample).collect(),
-                observed: None,
-            }],
-        }
+        planted::series(name, Placement::Kernel, vec![point(1_000_000, speeds)])
     }
 
     fn experiment(ours: Series) -> Experiment {
-        let theirs = series(COUNTERPARTS[0].theirs, &[100.0; 6]);
+        let both = vec![ours, series(COUNTERPARTS[0].theirs, &[100.0; 6])];
         Experiment {
-            series: vec![ours, theirs],
-            ..Experiment::new(
-                "sendfile/transfer",
-                Axis::FileBytes,
-                Unit::MegabytesPerSecond,
-            )
+            axis: Axis::FileBytes,
+            ..planted::experiment("sendfile/transfer", Unit::MegabytesPerSecond, both)
         }
     }
 

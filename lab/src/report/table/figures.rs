@@ -32,6 +32,7 @@ fn bytes(count: u64) -> String {
 pub fn figure(value: f64) -> String {
     match value {
         f64::INFINITY => "∞".to_owned(),
+        v if v.is_nan() => "–".to_owned(),
         v if v >= 99.5 => thousands(v.round() as u64),
         v if v >= 9.95 => format!("{v:.1}"),
         // Nothing that was measured looks like nothing.
@@ -67,17 +68,29 @@ fn thousands(value: u64) -> String {
     text
 }
 
-/// What 99 % of fewer requests stay within is what the slowest took.
-const NEARLY_ALL_MIN: u64 = 100;
+/// Of how many requests half, 95 % and 99 % are told: of fewer it is what the slowest took.
+const TOLD_FROM: [u64; 3] = [1, 20, 100];
 
 /// What half of a point's requests, 95 % and 99 % stayed within, in microseconds; None where they
 /// were not timed.
 pub fn within(point: &Point) -> Option<[String; 3]> {
     let took = point.latency()?;
-    let mut counts = point.samples.iter().filter_map(|one| one.counts);
-    let few = counts.any(|one| one.transfers < NEARLY_ALL_MIN);
-    let [half, most, nearly_all] = [took.half, took.most, took.nearly_all].map(|s| figure(s * 1e6));
-    Some([half, most, if few { "–".to_owned() } else { nearly_all }])
+    let took = [took.half, took.most, took.nearly_all];
+    let counts = point.samples.iter().filter_map(|one| one.counts);
+    let fewest = counts.map(|one| one.transfers).min();
+    let told = |at: usize| match fewest {
+        Some(count) if count < TOLD_FROM[at] => "–".to_owned(),
+        _ => figure(took[at] * 1e6),
+    };
+    Some([0, 1, 2].map(told))
+}
+
+/// The same in words, without those that can't be told.
+pub fn waits(point: &Point) -> Option<String> {
+    let told = ["50 % of requests within", "95 %", "99 %"].into_iter();
+    let told = told.zip(within(point)?).filter(|(_, took)| took != "–");
+    let told = told.map(|(share, took)| format!("{share} {took} µs"));
+    Some(told.collect::<Vec<_>>().join(", "))
 }
 
 /// What each byte, or each request, cost the processor. Where that was counted in ticks, and in too
@@ -115,8 +128,11 @@ mod tests {
             (figure(0.000_95), figure(1.2e-8)),
             ("0.00095".into(), "1e-8".into())
         );
-        // As often as nothing fits into something.
-        assert_eq!(figure(1.0 / 0.0), "∞");
+        // As often as nothing fits into something, and into nothing.
+        assert_eq!(
+            (figure(1.0 / 0.0), figure(f64::NAN)),
+            ("∞".into(), "–".into())
+        );
         assert_eq!(bytes(16_384), "16 KiB");
         assert_eq!(
             (bytes(1_000_000), bytes(1 << 20), bytes(15)),
@@ -146,10 +162,13 @@ mod tests {
                 transfers,
                 context_switches: None,
             });
-            within(&timed).unwrap()
+            (within(&timed).unwrap(), waits(&timed).unwrap())
         };
-        assert_eq!(told(50), ["1.00", "2.00", "–"]);
-        assert_eq!(told(100), ["1.00", "2.00", "3.00"]);
+        assert_eq!(told(19).0, ["1.00", "–", "–"]);
+        let (cells, words) = told(50);
+        assert_eq!(cells, ["1.00", "2.00", "–"]);
+        assert_eq!(words, "50 % of requests within 1.00 µs, 95 % 2.00 µs");
+        assert_eq!(told(100).0, ["1.00", "2.00", "3.00"]);
         assert_eq!(within(&point(&[0.1])), None);
     }
 

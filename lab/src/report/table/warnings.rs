@@ -50,23 +50,16 @@ pub fn warnings(experiment: &Experiment) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Contender, Placement};
-    use crate::record::{Axis, Noise, Point, Sample, Series, Unit};
+    use crate::contender::Placement;
+    use crate::record::planted::{self, point, series};
+    use crate::record::{Noise, Unit};
 
-    /// An experiment with one figure of these speeds, in MB/s.
+    /// An experiment with one figure of these speeds.
     fn experiment(noise: Noise, speeds: &[f64]) -> Experiment {
-        let sample = |speed: &f64| Sample::new((speed * 1e6) as u64, 1.0, 1.0);
+        let all = vec![series("planted", Placement::User, vec![point(0, speeds)])];
         Experiment {
-            series: vec![Series {
-                contender: Contender::new("planted", Placement::User, ""),
-                points: vec![Point {
-                    x: 0,
-                    samples: speeds.iter().map(sample).collect(),
-                    observed: None,
-                }],
-            }],
             noise,
-            ..Experiment::new("raw/planted", Axis::Single, Unit::MegabytesPerSecond)
+            ..planted::experiment("raw/planted", Unit::MegabytesPerSecond, all)
         }
     }
 

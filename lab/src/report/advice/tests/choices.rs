@@ -82,7 +82,7 @@ fn what_is_advised_tells_what_it_takes_more_of() {
     assert_eq!(streams.verdict, Verdict::Choose(Placement::Client));
     let text = streams.reasons.join(" ");
     assert!(
-        text.contains("s/GB, of what is advised: sealed 2.00, 2.00 times the best."),
+        text.contains("Of what is advised, sealed takes 2.00 s/GB: 2.00 times the best."),
         "{text}"
     );
     assert!(page(&record, &[]).contains("times the CPU time. By time: user space."));
@@ -121,4 +121,33 @@ fn a_link_is_judged_by_what_protects_all_of_it() {
     let link = link(Unit::MegabytesPerSecond, &all);
     assert_eq!(link.verdict, Verdict::Choose(Placement::Kernel));
     assert_eq!(link.ran, ["IPsec", "WireGuard in a program"]);
+}
+
+/// Of two that can't be told apart, the cheaper median is no better one: both are named.
+#[test]
+fn who_can_not_be_told_from_the_cheapest_is_named_with_it() {
+    let mut record = transferred(&rounds(0.08, 1.0));
+    let x = 100_000_000;
+    let mut shaken = rounds(0.051, 0.51);
+    shaken.rotate_left(1);
+    let all = &mut record.experiments[0].series;
+    all.push(series("none, sendfile", Placement::None, x, &shaken));
+    all.push(series(
+        "none, slowly",
+        Placement::None,
+        x,
+        &rounds(0.1, 1.0),
+    ));
+    let found = advice(&record);
+    let streams = of(&found, "Large streams");
+    let floor = streams.rows[0].at(Placement::None).unwrap();
+    assert_eq!(
+        (floor.contender.as_str(), &floor.alike[..]),
+        ("none", &["none, sendfile".to_owned()][..])
+    );
+    let user = streams.rows[0].at(Placement::User).unwrap();
+    assert_eq!(user.alike, Vec::<String>::new(), "one takes thrice as much");
+    let text = streams.reasons.join(" ");
+    assert!(text.contains("differ too little to choose by: none · none, sendfile (none)."));
+    assert!(page(&record, &[]).contains("<small>none, or none, sendfile</small>"));
 }
