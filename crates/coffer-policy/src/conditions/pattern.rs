@@ -9,6 +9,7 @@
 mod gaps;
 
 use self::gaps::end_of_first;
+use super::key::Key;
 use super::value::Values;
 use super::variable::{PatternError, Variable};
 use crate::limits::{PATTERN_BYTES, SEARCHED_BYTES};
@@ -85,6 +86,15 @@ impl Pattern {
         } else {
             self.push(Piece::Text(character.to_string()), "");
         }
+    }
+
+    /// The keys of its variables.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        let pieces = self.runs.iter().flatten();
+        pieces.filter_map(|piece| match piece {
+            Piece::Variable(Variable::Key { key, .. }) => Some(key),
+            Piece::Variable(Variable::Character(_)) | Piece::Text(_) | Piece::OneCharacter => None,
+        })
     }
 
     /// Whether it stands for one text alone.
