@@ -33,10 +33,11 @@ use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::not_implemented;
 use crate::parameters::tags;
+use crate::parameters::transfer::TRANSFER;
 use crate::request::answer_room::{no_room, written_bytes};
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
-use crate::transfers::answers::{TRANSFER, just_stored, ticket_of};
+use crate::transfers::answers::{just_stored, ticket_of};
 
 /// `PutObject`.
 pub(crate) async fn put_object(
