@@ -106,6 +106,13 @@ impl Pattern {
     /// Whether the text is what the pattern stands for in a request with these values. Unknown if
     /// that depends on a variable without a value, or would take too long.
     pub(crate) fn matches(&self, text: &str, values: &dyn Values) -> Truth {
+        // `*` alone, as most resources have it.
+        if let [first, last] = self.runs.as_slice()
+            && first.is_empty()
+            && last.is_empty()
+        {
+            return Truth::Yes;
+        }
         if text.len() > SEARCHED_BYTES && self.has_gaps() {
             return Truth::Unknown;
         }

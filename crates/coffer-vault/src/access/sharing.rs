@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use coffer_policy::{
-    AccountId, Acl, Key, ObjectOwnership, Permission, Policy, PublicAccessBlock, Requester,
-    is_shared_with,
+    AccountId, Acl, Key, NO_GRANTS, ObjectOwnership, Permission, Policy, PublicAccessBlock,
+    Requester, is_shared_with,
 };
 use serde::{Deserialize, Serialize};
 
@@ -104,10 +104,9 @@ impl Sharing {
         request: &coffer_policy::Request<'_>,
         lists: Lists<'_>,
     ) -> coffer_policy::Shared {
-        let nothing = Acl::new(None, Vec::new()).expect("no grants are not too many");
         let sharing = coffer_policy::Sharing {
             policy: self.policy.as_ref(),
-            bucket_acl: lists.bucket.unwrap_or(&nothing),
+            bucket_acl: lists.bucket.unwrap_or(&NO_GRANTS),
             object_acl: lists.object,
             ownership: self.ownership,
             block: self.block,
