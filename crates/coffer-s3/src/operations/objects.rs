@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use coffer_vault::limits::DELETE_MANY_MAX;
 use coffer_vault::record::{OnlyIf, Precondition};
-use coffer_vault::version::{Absent, Which};
+use coffer_vault::version::{Absent, VersionId, Which};
 use coffer_vault::{DeleteObject, Deleted, PutObject, Vault};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput,
@@ -94,7 +94,7 @@ pub(crate) async fn put_object(
         expiration: told_of_rules::of_write(vault, &caller, place, about).await,
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
-        version_id: stored.version.map(|version| version.to_string()),
+        version_id: stored.version.map(VersionId::text),
         ..Default::default()
     };
     set_checksum!(output, checksum);
