@@ -195,6 +195,19 @@ def test_what_ends_a_transfer(serving, client, end):
     assert answer[0] in (403, 404), answer
 
 
+def test_a_policy_that_lets_it_too_ends_no_transfer(serving, client):
+    sealed.make_bucket(serving, "goes-on")
+    client.put_object(Bucket="goes-on", Key="film", Body=FILM)
+    objects = arn("goes-on", "*")
+    elsewhere = {"NotIpAddress": {"aws:SourceIp": "127.0.0.0/8"}}
+    put(client, "goes-on", statement("Deny", "*", ["s3:GetObject"], objects, Condition=elsewhere))
+    document = sealed.offer(serving, "/goes-on/film")
+    # It asks for what the one before did not.
+    linked = {"StringLike": {"aws:Referer": "https://example.org/*"}}
+    put(client, "goes-on", statement("Deny", "*", ["s3:GetObject"], objects, Condition=linked))
+    assert sealed.opened(document, sealed.fetch(serving, document)) == FILM
+
+
 def test_a_read_of_keys_marks_a_clearance_that_floats(own_server):
     server = own_server().start()
     same = ("--rank", 2, "--sealed-transfer")

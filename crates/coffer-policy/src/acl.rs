@@ -15,7 +15,7 @@ mod permissions;
 mod ownership;
 
 pub use canned::CannedAcl;
-pub use grants::{Acl, Grant, Grantee, Group, Permission, TooManyGrants};
+pub use grants::{Acl, Grant, Grantee, Group, NO_GRANTS, Permission, TooManyGrants};
 pub use header::grants_in_header;
 pub use ownership::{AclRefusal, ObjectOwnership};
 pub(crate) use permissions::is_granted;

@@ -75,8 +75,8 @@ mod sharing;
 pub mod fuzzing;
 
 pub use acl::{
-    Acl, AclRefusal, CannedAcl, Grant, Grantee, Group, ObjectOwnership, Permission, TooManyGrants,
-    grants_in_header,
+    Acl, AclRefusal, CannedAcl, Grant, Grantee, Group, NO_GRANTS, ObjectOwnership, Permission,
+    TooManyGrants, grants_in_header,
 };
 pub use conditions::{Decimal, Key, Timestamp, Value};
 pub use error::{Element, Fault, Place, PolicyError};

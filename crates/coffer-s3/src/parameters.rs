@@ -23,4 +23,6 @@ pub(crate) mod copy_source;
 
 pub(crate) mod rename_source;
 
+pub(crate) mod transfer;
+
 pub(crate) mod not_implemented;

@@ -94,8 +94,8 @@ pub use coffer_store::{
 };
 
 pub use crate::access::{
-    AccessKey, Actor, Asked, AskedAcl, AskedAction, AskedGrant, AskedGrantee, AskedOf, BucketName,
-    ListAsSent, NewAccessKey, Right, Rights, Role, Roles, Subject,
+    AccessKey, Actor, Asked, AskedAcl, AskedAction, AskedGrant, AskedGrantee, AskedOf, Asks,
+    BucketName, ListAsSent, NewAccessKey, Right, Rights, Role, Roles, Subject,
 };
 pub use crate::admin::{
     AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LEFT_BEHIND,

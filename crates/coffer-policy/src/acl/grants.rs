@@ -13,6 +13,12 @@ pub struct Acl {
     grants: Vec<Grant>,
 }
 
+/// A list that grants nothing, of no one.
+pub static NO_GRANTS: Acl = Acl {
+    owner: None,
+    grants: Vec::new(),
+};
+
 /// More grants than a list may hold, which are [`GRANTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an access control list has {count} grants, more than {GRANTS}")]

@@ -3,6 +3,7 @@
 //! *IAM User Guide*, Condition operators, ARN: a `*` doesn't reach over a colon into the next of
 //! the six parts. The sixth may hold colons.
 
+use super::key::Key;
 use super::pattern::{Pattern, Syntax};
 use super::value::Values;
 use super::variable::PatternError;
@@ -26,6 +27,11 @@ impl ArnPattern {
         patterns
             .collect::<Result<_, _>>()
             .map(|parts| Some(Self(parts)))
+    }
+
+    /// The keys of its variables.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.0.iter().flat_map(Pattern::keys)
     }
 
     /// Whether it stands for one ARN alone.

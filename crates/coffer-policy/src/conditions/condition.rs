@@ -1,5 +1,7 @@
 //! A condition: an operator, a key, and values.
 
+use std::iter;
+
 use super::key::Key;
 use super::operands::{OperandError, Operands};
 use super::operator::{Operator, Qualifier};
@@ -60,6 +62,11 @@ impl Condition {
             key,
             operands,
         })
+    }
+
+    /// The keys that it asks a request for.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        iter::once(&self.key).chain(self.operands.keys())
     }
 
     /// Whether it holds in a request with these values.

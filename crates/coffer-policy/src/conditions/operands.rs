@@ -9,6 +9,7 @@ use ipnet::IpNet;
 
 use super::arn_pattern::ArnPattern;
 use super::decimal::Decimal;
+use super::key::Key;
 use super::operator::{Comparison, Order};
 use super::pattern::{Pattern, Syntax};
 use super::timestamp::Timestamp;
@@ -141,6 +142,17 @@ impl Operands {
                 Truth::any(patterns.iter().map(|pattern| pattern.matches(text, values)))
             }
             _ => Truth::Unknown,
+        }
+    }
+
+    /// The keys of the variables in them.
+    pub(crate) fn keys(&self) -> Vec<&Key> {
+        match self {
+            Self::Texts(patterns) | Self::TextsIgnoringCase(patterns) => {
+                patterns.iter().flat_map(Pattern::keys).collect()
+            }
+            Self::Arns(patterns) => patterns.iter().flat_map(ArnPattern::keys).collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -9,6 +9,7 @@
 mod gaps;
 
 use self::gaps::end_of_first;
+use super::key::Key;
 use super::value::Values;
 use super::variable::{PatternError, Variable};
 use crate::limits::{PATTERN_BYTES, SEARCHED_BYTES};
@@ -87,6 +88,15 @@ impl Pattern {
         }
     }
 
+    /// The keys of its variables.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        let pieces = self.runs.iter().flatten();
+        pieces.filter_map(|piece| match piece {
+            Piece::Variable(Variable::Key { key, .. }) => Some(key),
+            Piece::Variable(Variable::Character(_)) | Piece::Text(_) | Piece::OneCharacter => None,
+        })
+    }
+
     /// Whether it stands for one text alone.
     pub(crate) fn is_fixed(&self) -> bool {
         let is_text = |piece: &Piece| matches!(piece, Piece::Text(_));
@@ -96,6 +106,13 @@ impl Pattern {
     /// Whether the text is what the pattern stands for in a request with these values. Unknown if
     /// that depends on a variable without a value, or would take too long.
     pub(crate) fn matches(&self, text: &str, values: &dyn Values) -> Truth {
+        // `*` alone, as most resources have it.
+        if let [first, last] = self.runs.as_slice()
+            && first.is_empty()
+            && last.is_empty()
+        {
+            return Truth::Yes;
+        }
         if text.len() > SEARCHED_BYTES && self.has_gaps() {
             return Truth::Unknown;
         }

@@ -102,6 +102,10 @@ enum Whom {
 }
 
 fn principal(statement: &Statement, requester: Requester<'_>) -> Whom {
+    // What most statements say, and everyone is one of.
+    if !statement.is_not_principal && statement.principals == [Principal::Everyone] {
+        return Whom::Requester;
+    }
     let is_named = |principal: &Principal| match (principal, requester) {
         (Principal::Everyone, _) => true,
         (Principal::Subject(id), Requester::Subject(identity)) => id.as_str() == identity.id,

@@ -1,10 +1,12 @@
 //! Policies.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::json::{self, Json};
 use super::principals::{Reading, Subjects};
 use super::statement::{Statement, Surroundings};
+use crate::conditions::Key;
 use crate::error::{Element, Fault, PolicyError};
 use crate::limits::STATEMENTS;
 use crate::names::AccountId;
@@ -70,6 +72,13 @@ impl Policy {
     /// The account of the server.
     pub fn account(&self) -> &AccountId {
         &self.account
+    }
+
+    /// All keys that it may ask a request for, each once: a request that has no value for any other
+    /// is judged the same whatever else it says.
+    pub fn keys(&self) -> Vec<Key> {
+        let asked: BTreeSet<&Key> = self.statements.iter().flat_map(Statement::keys).collect();
+        asked.into_iter().cloned().collect()
     }
 
     pub(crate) fn statements(&self) -> &[Statement] {

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::conditions::{Pattern, PatternError, Syntax, Values};
+use crate::conditions::{Key, Pattern, PatternError, Syntax, Values};
 use crate::error::Fault;
 use crate::names::ResourceKind;
 use crate::truth::Truth;
@@ -67,6 +67,15 @@ impl ResourcePattern {
             Reach::Objects(_) => kind == ResourceKind::Object,
             Reach::Both(_) => kind != ResourceKind::Account,
         }
+    }
+
+    /// The keys of its variables.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        let pattern = match &self.reach {
+            Reach::Bucket => None,
+            Reach::Objects(pattern) | Reach::Both(pattern) => Some(pattern),
+        };
+        pattern.into_iter().flat_map(Pattern::keys)
     }
 
     /// Whether it is the bucket, where there is no name, or the object of this name.

@@ -4,7 +4,7 @@ use super::actions::Actions;
 use super::json::Json;
 use super::principals::{self, Principal, Reading, Subjects};
 use super::resources::ResourcePattern;
-use crate::conditions::{Condition, KeyPlace};
+use crate::conditions::{Condition, Key, KeyPlace};
 use crate::error::{Element, Fault, PolicyError};
 use crate::names::{AccountId, ActionSet, ResourceKind};
 
@@ -133,6 +133,12 @@ impl Statement {
             }
             None => Ok(()),
         }
+    }
+
+    /// The keys that it asks a request for.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        let resources = self.resources.iter().flat_map(ResourcePattern::keys);
+        resources.chain(self.conditions.iter().flat_map(Condition::keys))
     }
 
     /// Whether the resources can be of this kind. What is not among them is of both kinds.

@@ -1,10 +1,12 @@
 //! What holds of every policy and every request.
 
-use coffer_policy::{Decision, Policy, fuzzing, is_public};
+use std::cell::RefCell;
+
+use coffer_policy::{Decision, Key, Policy, Value, Values, fuzzing, is_public};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::server::{BUCKET, Names, account, decide, id_of, names, parse};
+use crate::server::{BUCKET, Names, account, decide, decide_by, id_of, names, parse};
 
 fn of(all: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::sample::select(all).prop_map(str::to_owned)
@@ -117,6 +119,17 @@ fn policy(statements: &[Json]) -> Policy {
     parse(&policy).unwrap_or_else(|error| panic!("{error}: {policy}"))
 }
 
+/// Has no values, and notes for which keys it was asked.
+#[derive(Default)]
+struct Noting(RefCell<Vec<Key>>);
+
+impl Values for Noting {
+    fn value(&self, key: &Key) -> Option<Value<'_>> {
+        self.0.borrow_mut().push(key.clone());
+        None
+    }
+}
+
 fn is_allowed(decision: Decision) -> bool {
     matches!(decision, Decision::Allow { .. } | Decision::Delegate { .. })
 }
@@ -179,6 +192,19 @@ proptest! {
     }
 
     #[test]
+    fn no_key_is_asked_for_but_those_that_are_told(
+        statements in statements(),
+        request in request(),
+    ) {
+        let (policy, asked) = (policy(&statements), Noting::default());
+        decide_by(&policy, &request, &asked);
+        let told = policy.keys();
+        for key in asked.0.into_inner() {
+            prop_assert!(told.contains(&key), "{key}");
+        }
+    }
+
+    #[test]
     fn what_is_stored_and_shown_is_the_same(statements in statements()) {
         let policy = policy(&statements);
         let stored = policy.to_stored();
@@ -207,6 +233,29 @@ proptest! {
         text[at] = byte;
         fuzzing::fuzz_policy(&text);
     }
+}
+
+#[test]
+fn the_keys_of_variables_are_told_as_well() {
+    let policy = policy(&[
+        json!({"Effect": "Deny", "Principal": "*", "Action": "s3:GetObject",
+            "Resource": "arn:aws:s3:::films/${aws:Referer}/*",
+            "Condition": {
+                "StringLike": {"aws:UserAgent": "${s3:ExistingObjectTag/t}*"},
+                "ArnLike": {"aws:PrincipalArn": "arn:aws:iam::*:user/${aws:username}"}}}),
+        json!({"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject",
+            "Resource": "arn:aws:s3:::films/*",
+            "Condition": {"Null": {"aws:Referer": "true"}}}),
+    ]);
+    let told: Vec<String> = policy.keys().iter().map(ToString::to_string).collect();
+    let keys = [
+        "aws:PrincipalArn",
+        "aws:Referer",
+        "aws:UserAgent",
+        "aws:username",
+        "s3:ExistingObjectTag/t",
+    ];
+    assert_eq!(told, keys);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use coffer_policy::{
     AccountId, Action, Decimal, Decision, Identity, Key, ListedValues, Policy, PolicyError,
-    Request, Requester, Resource, SubjectId, Subjects, Timestamp, Value, evaluate,
+    Request, Requester, Resource, SubjectId, Subjects, Timestamp, Value, Values, evaluate,
 };
 use serde_json::Value as Json;
 
@@ -76,6 +76,17 @@ fn value<'a>(key: &Key, json: &'a Json) -> Value<'a> {
 
 /// What the policy says of a request: `{"who": …, "action": …, "object": …, "values": {…}}`.
 pub(crate) fn decide(policy: &Policy, request: &Json) -> Decision {
+    let mut values = ListedValues::default();
+    for (key, json) in request["values"].as_object().into_iter().flatten() {
+        let key = Key::parse(key).unwrap_or_else(|| panic!("no key {key}"));
+        let value = value(&key, json);
+        values.insert(key, value);
+    }
+    decide_by(policy, request, &values)
+}
+
+/// The same of a request that has these values.
+pub(crate) fn decide_by(policy: &Policy, request: &Json, values: &dyn Values) -> Decision {
     let who = request["who"].as_str().unwrap();
     let id = id_of(who);
     let identity = Identity {
@@ -83,12 +94,6 @@ pub(crate) fn decide(policy: &Policy, request: &Json) -> Decision {
         name: who,
         owns_bucket: who == "owner",
     };
-    let mut values = ListedValues::default();
-    for (key, json) in request["values"].as_object().into_iter().flatten() {
-        let key = Key::parse(key).unwrap_or_else(|| panic!("no key {key}"));
-        let value = value(&key, json);
-        values.insert(key, value);
-    }
     let at = request["at"].as_str().unwrap_or("2026-11-20");
     evaluate(
         policy,
@@ -102,7 +107,7 @@ pub(crate) fn decide(policy: &Policy, request: &Json) -> Decision {
                 .as_str()
                 .map_or(Resource::Bucket, Resource::Object),
             time: Timestamp::parse(at).unwrap(),
-            values: &values,
+            values,
         },
     )
 }

@@ -19,7 +19,8 @@ use crate::http::hosts::Domains;
 use crate::parameters::encryption;
 use crate::parameters::expected_owner;
 use crate::parameters::not_implemented;
-use crate::request::asked::describe::{Described, describe, is_any_shared};
+use crate::parameters::transfer::asks_for_sealed;
+use crate::request::asked::describe::{Described, describe};
 use crate::request::caller::Original;
 use crate::request::context::RequestContext;
 use crate::request::memory_budget::{MemoryBudget, body_limit};
@@ -54,14 +55,19 @@ impl AccessCheck {
         context: &Arc<RequestContext>,
         subject: Option<&Subject>,
     ) -> Option<Asked> {
-        let original = cx.extensions_mut().get::<Original>().cloned();
         let bucket = cx.s3_path().get_bucket_name().unwrap_or_default();
-        let headers = original
-            .as_ref()
-            .map_or(cx.headers(), |original| &original.0);
-        if cx.method().is_safe() && !is_any_shared(&self.vault, subject, bucket, headers) {
-            return None;
-        }
+        // What only reads is judged by what there is now, which for nearly all is nothing.
+        let asks = match subject {
+            _ if !cx.method().is_safe() => None,
+            Some(subject) => {
+                let asks = self.vault.asks_of(subject, bucket)?;
+                // A sealed transfer is judged again for as long as it lasts.
+                (!asks_for_sealed(cx.headers())).then_some(asks)
+            }
+            None if self.vault.may_be_public(bucket) => None,
+            None => return None,
+        };
+        let original = cx.extensions_mut().get::<Original>().cloned();
         let xml = cx.extensions_mut().get::<Arc<CanonicalXml>>().cloned();
         describe(&Described {
             operation,
@@ -75,6 +81,7 @@ impl AccessCheck {
             xml: xml.as_ref().map_or(&[], |xml| &xml.text),
             tags: None,
             lock_now_ms: &|| self.vault.lock_now_ms(),
+            asks: asks.as_ref(),
             context,
         })
     }

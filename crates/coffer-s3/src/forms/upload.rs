@@ -167,6 +167,7 @@ fn caller_of_form(
         xml: &[],
         tags: Some(tags),
         lock_now_ms: &|| vault.lock_now_ms(),
+        asks: None,
         context,
     });
     let subject = match (signer, asked) {

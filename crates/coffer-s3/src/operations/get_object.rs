@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use coffer_vault::record::{Checksum, ObjectName};
+use coffer_vault::version::VersionId;
 use coffer_vault::{
     BucketName, Conditions, EtagMatch, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Released,
     SealedObject, Vault, VaultError,
@@ -64,7 +65,7 @@ macro_rules! describe {
             object_lock_mode: lock::told_mode($info.head.lock),
             object_lock_retain_until_date: { $info.head.lock.retention }
                 .map(|retention| timestamp(retention.until_ms)),
-            version_id: $info.version.map(|version| version.to_string()),
+            version_id: $info.version.map(VersionId::text),
             ..Default::default()
         }
     };

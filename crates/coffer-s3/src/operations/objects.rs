@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use coffer_vault::limits::DELETE_MANY_MAX;
 use coffer_vault::record::{OnlyIf, Precondition};
-use coffer_vault::version::{Absent, Which};
+use coffer_vault::version::{Absent, VersionId, Which};
 use coffer_vault::{DeleteObject, Deleted, PutObject, Vault};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput,
@@ -33,10 +33,11 @@ use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::not_implemented;
 use crate::parameters::tags;
+use crate::parameters::transfer::TRANSFER;
 use crate::request::answer_room::{no_room, written_bytes};
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
-use crate::transfers::answers::{TRANSFER, just_stored, ticket_of};
+use crate::transfers::answers::{just_stored, ticket_of};
 
 /// `PutObject`.
 pub(crate) async fn put_object(
@@ -93,7 +94,7 @@ pub(crate) async fn put_object(
         expiration: told_of_rules::of_write(vault, &caller, place, about).await,
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
-        version_id: stored.version.map(|version| version.to_string()),
+        version_id: stored.version.map(VersionId::text),
         ..Default::default()
     };
     set_checksum!(output, checksum);

@@ -18,9 +18,10 @@ use crate::parameters::copy_source;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{set_customer_key, set_encryption};
 use crate::parameters::names;
+use crate::parameters::transfer::TRANSFER;
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
-use crate::transfers::answers::{TRANSFER, just_stored, ticket_of};
+use crate::transfers::answers::{just_stored, ticket_of};
 
 const COPY_RANGE: &str = "x-amz-copy-source-range";
 

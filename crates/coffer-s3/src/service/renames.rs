@@ -101,6 +101,7 @@ fn asking(
         xml: &[],
         tags: None,
         lock_now_ms: &|| vault.lock_now_ms(),
+        asks: None,
         context,
     });
     match asked {

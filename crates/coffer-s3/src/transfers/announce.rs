@@ -126,6 +126,7 @@ fn asking(
         xml: &[],
         tags: None,
         lock_now_ms: &|| vault.lock_now_ms(),
+        asks: None,
         context: &caller.context,
     });
     let subject: Option<Arc<Subject>> = asked.map(|asked| Arc::new(caller.subject.asking(asked)));

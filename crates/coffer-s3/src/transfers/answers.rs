@@ -12,6 +12,7 @@ use s3s::{Body, HttpResponse, S3Error, S3Result, s3_error};
 use serde::Serialize;
 
 use crate::parameters::names;
+use crate::parameters::transfer::{TRANSFER, asks_for_sealed};
 use crate::request::caller::{Caller, no_such_transfer};
 use crate::request::signed::SignedForm;
 
@@ -19,9 +20,6 @@ use crate::request::signed::SignedForm;
 const VERSION: u32 = 1;
 
 const JSON: &str = "application/json";
-
-/// Asks for an object sealed, and says that it is; of a commit, the ticket.
-pub(crate) const TRANSFER: HeaderName = HeaderName::from_static("x-coffer-transfer");
 
 /// How many bytes of plaintext there are, or are to be.
 pub(crate) const TRANSFER_LENGTH: HeaderName = HeaderName::from_static("x-coffer-transfer-length");
@@ -99,8 +97,7 @@ struct SealedDocument {
 /// Whether a request asks for an object sealed, and may: keys are for those who sign each request,
 /// not for all who are handed a URL.
 pub(crate) fn is_asked(caller: &Caller, headers: &HeaderMap) -> bool {
-    let asks = headers.get(TRANSFER).is_some_and(|value| value == "sealed");
-    asks && is_signed_in_header(caller)
+    asks_for_sealed(headers) && is_signed_in_header(caller)
 }
 
 pub(super) fn is_signed_in_header(caller: &Caller) -> bool {

@@ -10,9 +10,10 @@ use coffer_store::version::Which;
 use super::bucket_name::BucketName;
 use super::own_values::OwnValues;
 use super::rights::Right;
+use super::sharing::Sharing;
 
-/// What a request asks for. Front doors say so where [`Vault::is_shared`](crate::Vault::is_shared)
-/// says that a policy or lists are to be asked, and a request to such a bucket that does not say is
+/// What a request asks for. Front doors say so where [`Vault::asks_of`](crate::Vault::asks_of) says
+/// that a policy or lists are to be asked, and a request to such a bucket that does not say is
 /// refused.
 pub struct Asked {
     /// All that it asks for, in each of its buckets.
@@ -21,6 +22,41 @@ pub struct Asked {
     pub time: Timestamp,
     /// What its conditions may ask, but for what they ask of an object that is there.
     pub values: Arc<dyn Values + Send + Sync>,
+    /// What it was said for, if not for all that any policy might ask. A policy that asks for more
+    /// by the time it judges does not judge it: it is to be sent again.
+    pub asks: Option<Asks>,
+}
+
+/// What a bucket's policy may ask of requests, as it is when this is made.
+#[derive(Clone, Debug)]
+pub struct Asks {
+    bucket: BucketName,
+    /// None where that can't be read: then, all.
+    sharing: Option<Arc<Sharing>>,
+}
+
+impl Asks {
+    pub(crate) fn new(bucket: BucketName, sharing: Option<Arc<Sharing>>) -> Self {
+        Self { bucket, sharing }
+    }
+
+    /// The bucket.
+    pub fn bucket(&self) -> &BucketName {
+        &self.bucket
+    }
+
+    /// The keys that its conditions may ask for; none: any of them.
+    pub fn keys(&self) -> Option<&[Key]> {
+        self.sharing.as_ref().map(|sharing| &*sharing.keys)
+    }
+
+    /// Whether what was said for it is enough for what is said of sharing the bucket now.
+    fn is_enough_for(&self, now: &Sharing) -> bool {
+        self.sharing.as_deref().is_none_or(|then| {
+            // Nearly always.
+            std::ptr::eq(then, now) || now.keys.iter().all(|key| then.keys.contains(key))
+        })
+    }
 }
 
 /// One action on one thing.
@@ -65,6 +101,12 @@ impl AskedOf {
 }
 
 impl Asked {
+    /// Whether it says all that may be asked of it.
+    pub(crate) fn is_enough_for(&self, sharing: &Sharing) -> bool {
+        let asks = self.asks.as_ref();
+        asks.is_none_or(|asks| asks.is_enough_for(sharing))
+    }
+
     /// What is asked for in this bucket.
     pub(crate) fn within(&self, bucket: &BucketName) -> impl Iterator<Item = &AskedAction> {
         self.actions
@@ -219,8 +261,49 @@ impl Values for WithObject<'_> {
 
 #[cfg(test)]
 mod tests {
+    use coffer_policy::NoValues;
+
     use super::*;
-    use crate::access::Rights;
+    use crate::access::{Rights, SharingDocuments};
+
+    /// What is said by a policy that asks for these keys.
+    fn sharing(keys: &[&str]) -> Arc<Sharing> {
+        let conditions: Vec<_> = keys
+            .iter()
+            .map(|key| format!(r#""{key}":"true""#))
+            .collect();
+        let policy = format!(
+            r#"{{"Statement":[{{"Effect":"Deny","Principal":"*","Action":"s3:*",
+                "Resource":"arn:aws:s3:::a/*","Condition":{{"Null":{{{}}}}}}}],
+                "Version":"2012-10-17"}}"#,
+            conditions.join(",")
+        );
+        let documents = SharingDocuments {
+            policy: Some(policy.into()),
+            ..SharingDocuments::default()
+        };
+        let account = "111122223333".parse().unwrap();
+        Arc::new(Sharing::read(documents, "a", &account).unwrap())
+    }
+
+    #[test]
+    fn what_was_said_for_one_policy_is_enough_for_those_that_ask_for_no_more() {
+        let one = sharing(&["aws:SourceIp", "aws:Referer"]);
+        let bucket = BucketName::new("a").unwrap();
+        let asked = |asks| Asked {
+            actions: Vec::new(),
+            time: Timestamp::from_seconds(0),
+            values: Arc::new(NoValues),
+            asks,
+        };
+        let said = asked(Some(Asks::new(bucket.clone(), Some(one.clone()))));
+        assert!(said.is_enough_for(&one));
+        assert!(said.is_enough_for(&sharing(&["aws:Referer"])));
+        assert!(!said.is_enough_for(&sharing(&["aws:Referer", "aws:UserAgent"])));
+        let whole = [asked(None), asked(Some(Asks::new(bucket, None)))];
+        let more = sharing(&["aws:UserAgent"]);
+        assert!(whole.iter().all(|said| said.is_enough_for(&more)));
+    }
 
     #[test]
     fn each_action_has_the_rights_that_its_operation_takes() {

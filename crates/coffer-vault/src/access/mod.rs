@@ -21,9 +21,9 @@ mod acl;
 
 mod own_values;
 
-mod asked;
-
 mod sharing;
+
+mod asked;
 
 mod subject;
 
@@ -46,7 +46,7 @@ pub(crate) use self::acl::{
 pub(crate) use self::act::{ACT_NAMES, Act};
 pub use self::actor::Actor;
 pub(crate) use self::actor::AuditIdentity;
-pub use self::asked::{Asked, AskedAction, AskedOf};
+pub use self::asked::{Asked, AskedAction, AskedOf, Asks};
 pub(crate) use self::asked::{
     AskedEach, Single, WithObject, is_of_object_owner, is_of_owner, rights_for, tags_copied,
 };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use coffer_policy::{
-    AccountId, Acl, ObjectOwnership, Permission, Policy, PublicAccessBlock, Requester,
-    is_shared_with,
+    AccountId, Acl, Key, NO_GRANTS, ObjectOwnership, Permission, Policy, PublicAccessBlock,
+    Requester, is_shared_with,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ pub(crate) struct Sharing {
     pub(crate) bucket_acl: Option<Arc<str>>,
     /// Whether the policy may ask for the tags of an object that is there.
     pub(crate) asks_for_tags: bool,
+    /// All that the policy may ask of a request.
+    pub(crate) keys: Vec<Key>,
 }
 
 /// The documents of a bucket that say who may use it, as they are kept.
@@ -50,8 +52,10 @@ impl Sharing {
         let asks_for_tags =
             policy.is_some_and(|text| text.to_ascii_lowercase().contains(EXISTING_TAG));
         let policy = policy.map(|text| Policy::from_stored(text.as_bytes(), bucket, account));
+        let policy = policy.transpose().map_err(|_| VaultError::Damaged)?;
         Ok(Self {
-            policy: policy.transpose().map_err(|_| VaultError::Damaged)?,
+            keys: policy.as_ref().map(Policy::keys).unwrap_or_default(),
+            policy,
             block: block_of(documents.block.as_deref())?.unwrap_or_default(),
             ownership: counted(ownership_of(documents.ownership.as_deref())?),
             bucket_acl: documents.acl,
@@ -100,10 +104,9 @@ impl Sharing {
         request: &coffer_policy::Request<'_>,
         lists: Lists<'_>,
     ) -> coffer_policy::Shared {
-        let nothing = Acl::new(None, Vec::new()).expect("no grants are not too many");
         let sharing = coffer_policy::Sharing {
             policy: self.policy.as_ref(),
-            bucket_acl: lists.bucket.unwrap_or(&nothing),
+            bucket_acl: lists.bucket.unwrap_or(&NO_GRANTS),
             object_acl: lists.object,
             ownership: self.ownership,
             block: self.block,

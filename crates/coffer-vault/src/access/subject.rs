@@ -172,6 +172,7 @@ impl Subject {
                 values: asked.values.clone(),
                 own,
             }),
+            asks: asked.asks.clone(),
         }))
     }
 

@@ -50,6 +50,7 @@ fn asking(subject: &Subject, bucket: &BucketName, actions: &[(Action, AskedOf)])
         actions: actions.iter().map(ask).collect(),
         time: Timestamp::from_seconds(0),
         values: Arc::new(OwnValues::default()),
+        asks: None,
     }))
 }
 

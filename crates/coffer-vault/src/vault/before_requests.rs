@@ -3,20 +3,26 @@
 
 use std::sync::Arc;
 
-use crate::access::{Asked, AskedAction, Subject, may_read};
+use crate::access::{Asked, AskedAction, Asks, Subject, may_read};
 use crate::vault::Vault;
 
 impl Vault {
-    /// Whether what the subject's requests to a bucket ask for must be said
+    /// What is asked of the subject's requests to a bucket, where what they ask for must be said
     /// ([`Subject::asking`]): it has a policy, or lists count in it. Of one that the subject's
     /// labels hide from it nothing must be: that takes time, by which it could be told from none.
-    pub fn is_shared(&self, subject: &Subject, bucket: &str) -> bool {
+    pub fn asks_of(&self, subject: &Subject, bucket: &str) -> Option<Asks> {
         let row = self.inner.system.bucket_named(bucket);
-        let row = row.filter(|row| row.documents.is_shared());
-        row.is_some_and(|row| {
-            let label = self.inner.label(&row);
-            label.is_ok_and(|label| may_read(subject, label))
-        })
+        let row = row.filter(|row| row.documents.is_shared())?;
+        let label = self.inner.label(&row);
+        label.ok().filter(|label| may_read(subject, label))?;
+        // What can't be read is told once the request is judged.
+        let sharing = self.sharing(&row).ok().flatten();
+        Some(Asks::new(row.name.clone(), sharing))
+    }
+
+    /// Whether anything is asked of the subject's requests to a bucket.
+    pub fn is_shared(&self, subject: &Subject, bucket: &str) -> bool {
+        self.asks_of(subject, bucket).is_some()
     }
 
     /// Whether requests to a bucket that are not signed are to be looked at: it has a policy or

@@ -1,6 +1,6 @@
 //! One request, judged by what is said of sharing its bucket.
 
-use coffer_policy::{Acl, Action, Identity, Request, Requester, Resource, Shared};
+use coffer_policy::{Acl, Action, Identity, NO_GRANTS, Request, Requester, Resource, Shared};
 use coffer_seal::IdText;
 use coffer_store::record::Tags;
 use coffer_store::version::Which;
@@ -164,12 +164,11 @@ impl Bench<'_> {
                 own: known.own,
             },
         };
-        let nothing = Acl::new(None, Vec::new()).expect("no grants are not too many");
         let bucket = self.list.as_ref();
-        let bucket = bucket.map(|list| if self.narrows(list) { &nothing } else { list });
+        let bucket = bucket.map(|list| if self.narrows(list) { &NO_GRANTS } else { list });
         let counts = |list: &Acl| !self.narrows(list) || self.is_guest(resource, asked);
         let object = known.list;
-        let object = object.map(|list| if counts(list) { list } else { &nothing });
+        let object = object.map(|list| if counts(list) { list } else { &NO_GRANTS });
         self.sharing.decide(&request, Lists { bucket, object })
     }
 

@@ -92,7 +92,7 @@ impl Vault {
     ///
     /// # Errors
     /// [`VaultError::AccessDenied`], which the caller notes; [`SharingError::Changed`] for a
-    /// request that began when there was nothing to be asked.
+    /// request that began when there was nothing, or less, to be asked.
     pub(crate) fn check_asked(
         &self,
         subject: &Subject,
@@ -350,12 +350,19 @@ impl Vault {
     }
 
     /// All that judging takes but the objects.
+    ///
+    /// # Errors
+    /// [`SharingError::Changed`] for a request that does not say all that is asked of it by now.
     fn bench<'a>(
         &self,
         subject: &'a Subject,
         row: &'a BucketRow,
         sharing: &'a Sharing,
     ) -> Result<Bench<'a>> {
+        let asked = subject.asked.as_deref();
+        if asked.is_some_and(|asked| !asked.is_enough_for(sharing)) {
+            return Err(SharingError::Changed.into());
+        }
         let list = sharing.has_acls().then(|| self.bucket_list(row, sharing));
         Ok(Bench {
             requesting: self.requesting(subject, row),

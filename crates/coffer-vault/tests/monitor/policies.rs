@@ -220,6 +220,7 @@ impl World {
             actions,
             time: Timestamp::from_seconds(1_790_000_000),
             values: Arc::new(NoValues),
+            asks: None,
         }))
     }
 

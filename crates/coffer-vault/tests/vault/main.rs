@@ -4,6 +4,7 @@
 
 mod door;
 
+mod asked;
 mod care;
 mod catalogs;
 mod denials;

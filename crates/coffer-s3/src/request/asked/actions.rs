@@ -7,8 +7,12 @@ use coffer_vault::policy::Action::{self, *};
 type Row = (&'static str, &'static [Action], &'static [Action]);
 
 /// All operations on buckets and objects that there are here. What an operation does besides,
-/// because a header asks for it, is in `describe`.
+/// because a header asks for it, is in `besides`.
 const OPERATIONS: &[Row] = &[
+    // First what is asked for most: they are looked through in this order.
+    ("GetObject", &[GetObject], &[GetObjectVersion]),
+    ("HeadObject", &[GetObject], &[GetObjectVersion]),
+    ("PutObject", &[PutObject], &[]),
     ("AbortMultipartUpload", &[AbortMultipartUpload], &[]),
     ("CompleteMultipartUpload", &[PutObject], &[]),
     ("CopyObject", &[PutObject], &[]),
@@ -90,7 +94,6 @@ const OPERATIONS: &[Row] = &[
     ("GetBucketTagging", &[GetBucketTagging], &[]),
     ("GetBucketVersioning", &[GetBucketVersioning], &[]),
     ("GetBucketWebsite", &[GetBucketWebsite], &[]),
-    ("GetObject", &[GetObject], &[GetObjectVersion]),
     ("GetObjectAcl", &[GetObjectAcl], &[GetObjectVersionAcl]),
     (
         "GetObjectAttributes",
@@ -111,7 +114,6 @@ const OPERATIONS: &[Row] = &[
     ),
     ("GetPublicAccessBlock", &[GetBucketPublicAccessBlock], &[]),
     ("HeadBucket", &[ListBucket], &[]),
-    ("HeadObject", &[GetObject], &[GetObjectVersion]),
     (
         "ListBucketAnalyticsConfigurations",
         &[GetAnalyticsConfiguration],
@@ -173,7 +175,6 @@ const OPERATIONS: &[Row] = &[
     ("PutBucketPolicy", &[PutBucketPolicy], &[]),
     ("PutBucketTagging", &[PutBucketTagging], &[]),
     ("PutBucketVersioning", &[PutBucketVersioning], &[]),
-    ("PutObject", &[PutObject], &[]),
     ("PutObjectAcl", &[PutObjectAcl], &[PutObjectVersionAcl]),
     ("PutObjectLegalHold", &[PutObjectLegalHold], &[]),
     (

@@ -4,10 +4,10 @@ use std::iter;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coffer_vault::policy::{Action, Timestamp};
+use coffer_vault::policy::{Action, Key, Timestamp};
 use coffer_vault::record::{ObjectName, Tags};
 use coffer_vault::version::Which;
-use coffer_vault::{Asked, AskedAction, AskedOf, BucketName, Subject, Vault};
+use coffer_vault::{Asked, AskedAction, AskedOf, Asks, BucketName};
 use http::{HeaderMap, HeaderName, header};
 use s3s::dto::{ObjectLockLegalHold, ObjectLockRetention, Tagging};
 use s3s::xml::{Deserialize, Deserializer};
@@ -16,12 +16,12 @@ use crate::http::percent::form_pairs;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::{copy_source, lock, names, rename_source, tags};
 use crate::request::asked::actions;
+use crate::request::asked::besides::{self, Rare};
 use crate::request::asked::given::{self, Part};
 use crate::request::asked::values::{OfBody, RequestValues, text_of};
 use crate::request::context::RequestContext;
 use crate::signature::version_4::date_header;
 
-/// Looked for in each request.
 const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 
 /// A request, as far as it is known before its operation reads it.
@@ -42,22 +42,9 @@ pub(crate) struct Described<'a> {
     pub(crate) tags: Option<Tags>,
     /// Tells the time by which locks end, in milliseconds since 1970.
     pub(crate) lock_now_ms: &'a dyn Fn() -> i64,
+    /// What of it is asked; none: whatever a policy may ask that comes before it is done.
+    pub(crate) asks: Option<&'a Asks>,
     pub(crate) context: &'a Arc<RequestContext>,
-}
-
-/// Whether one of the buckets of a request has a policy, so that what it asks for must be said; of
-/// a request without a signature, whether one may be public. Nearly always not.
-pub(crate) fn is_any_shared(
-    vault: &Vault,
-    subject: Option<&Subject>,
-    bucket: &str,
-    headers: &HeaderMap,
-) -> bool {
-    let is_shared = |bucket: &str| match subject {
-        Some(subject) => vault.is_shared(subject, bucket),
-        None => vault.may_be_public(bucket),
-    };
-    is_shared(bucket) || source(headers).is_some_and(|(source, ..)| is_shared(source.as_str()))
 }
 
 /// What a copy is made of; none where that can't be read, which the operation refuses.
@@ -68,7 +55,10 @@ fn source(headers: &HeaderMap) -> Option<(BucketName, ObjectName, Which)> {
 
 /// Says what a request asks for; none where the name of its bucket is that of none.
 pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
-    let bucket = BucketName::new(request.bucket)?;
+    let bucket = match request.asks {
+        Some(asks) => asks.bucket().clone(),
+        None => BucketName::new(request.bucket)?,
+    };
     let parts = given::parts_of(request.operation);
     let query = form_pairs(request.query).unwrap_or_default();
     let version = query.iter().find(|(name, _)| name == "versionId");
@@ -76,9 +66,17 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     // One that can't be read is refused by the operation.
     let which = names::which(version).unwrap_or_default();
     let main = actions::of(request.operation, version.is_some());
-    let besides = besides(request);
+    // Only what makes an object heeds any of it.
+    let rare = if main.contains(&Action::PutObject) {
+        Rare::of(request.headers)
+    } else {
+        Rare::default()
+    };
+    let gives_tags = gives_tags(request, rare) && !keeps_tags(request);
+    let besides = besides::of(request.operation, request.headers, rare, gives_tags);
     let renamed = renamed(request, &bucket);
     let on = asked_of(request, which);
+    let keys = request.asks.and_then(Asks::keys);
     // The last of them takes the names, the others copies.
     let places = iter::repeat_n((bucket, on), main.len() + besides.len());
     let mut actions: Vec<_> = main
@@ -104,7 +102,8 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     Some(Asked {
         actions,
         time: Timestamp::from_seconds(now_seconds),
-        values: Arc::new(values(request, parts, query, now_seconds)),
+        values: Arc::new(values(request, (parts, rare, keys), query, now_seconds)),
+        asks: request.asks.cloned(),
     })
 }
 
@@ -123,21 +122,34 @@ fn asked_of(request: &Described<'_>, which: Which) -> AskedOf {
 
 fn values(
     request: &Described<'_>,
-    parts: &'static [Part],
+    (parts, rare, keys): (&'static [Part], Rare, Option<&[Key]>),
     query: Vec<(String, String)>,
     now_seconds: i64,
 ) -> RequestValues {
     let client = request.around_form.unwrap_or(request.headers);
-    let dated = date_header(request.headers);
-    let body = of_body(request, parts);
+    let is_asked = |key: &Key| keys.is_none_or(|keys| keys.contains(key));
+    // Looked for only where they are asked for.
+    let sent = |key: &Key, name: HeaderName| {
+        let asked = is_asked(key).then(|| client.get(name));
+        asked.flatten().cloned()
+    };
+    let dated = is_asked(&Key::SignatureAge).then(|| date_header(request.headers));
+    let is_given = keys.is_none_or(|keys| given::is_any_given(keys, parts));
+    let body = of_body(request, parts, rare);
     let lock_now_ms = body.retain_until.as_ref().map(|_| (request.lock_now_ms)());
     RequestValues {
-        headers: asked_headers(request.headers, parts),
-        dated: dated.map(|(header, value)| (header, value.clone())),
+        headers: if is_given {
+            asked_headers(request.headers, parts)
+        } else {
+            HeaderMap::new()
+        },
+        dated: dated
+            .flatten()
+            .map(|(header, value)| (header, value.clone())),
         query,
         parts,
-        referer: client.get(header::REFERER).cloned(),
-        user_agent: client.get(header::USER_AGENT).cloned(),
+        referer: sent(&Key::Referer, header::REFERER),
+        user_agent: sent(&Key::UserAgent, header::USER_AGENT),
         body,
         creates: creates(request.operation),
         now_seconds,
@@ -177,68 +189,6 @@ fn renamed(request: &Described<'_>, bucket: &BucketName) -> Vec<AskedAction> {
     vec![ask(Action::GetObject), ask(Action::DeleteObject)]
 }
 
-/// What a request does besides its operation, because a header asks for it.
-fn besides(request: &Described<'_>) -> Vec<Action> {
-    let has = |name: &str| request.headers.contains_key(name);
-    let mut besides = Vec::new();
-    match request.operation {
-        "PutObject" | "CopyObject" | "CreateMultipartUpload" | "PostObject" => {
-            let is_shared = request.headers.keys().any(|name| {
-                name.as_str().starts_with("x-amz-grant-") || name.as_str() == "x-amz-acl"
-            });
-            let in_form = request.tags.as_ref().is_some_and(|tags| !tags.is_empty());
-            let gives_tags = in_form || (has("x-amz-tagging") && !keeps_tags(request));
-            // Only to these two it is a condition on what is there.
-            let compares =
-                matches!(request.operation, "PutObject" | "CopyObject") && has("if-match");
-            let more = [
-                (compares, Action::GetObject),
-                (gives_tags, Action::PutObjectTagging),
-                (is_shared, Action::PutObjectAcl),
-                (has("x-amz-object-lock-mode"), Action::PutObjectRetention),
-                (
-                    has("x-amz-object-lock-legal-hold"),
-                    Action::PutObjectLegalHold,
-                ),
-            ];
-            let asked = more.into_iter().filter(|(is_asked, _)| *is_asked);
-            besides.extend(asked.map(|(_, action)| action));
-        }
-        // Whether it is renamed tells of what has the new name, as below.
-        "RenameObject"
-            if RENAME_COMPARES
-                .iter()
-                .any(|name| compares_content(request, name)) =>
-        {
-            besides.push(Action::GetObject);
-        }
-        // Whether it is written tells of what is there (User Guide, "conditional writes").
-        "CompleteMultipartUpload" if has("if-match") => besides.push(Action::GetObject),
-        "DeleteObject" | "DeleteObjects" | "PutObjectRetention" => {
-            let header = request.headers.get("x-amz-bypass-governance-retention");
-            if header.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true")) {
-                besides.push(Action::BypassGovernanceRetention);
-            }
-        }
-        _ => {}
-    }
-    besides
-}
-
-/// Conditions of a rename on what has the new name.
-const RENAME_COMPARES: [&str; 4] = [
-    "if-match",
-    "if-none-match",
-    "if-modified-since",
-    "if-unmodified-since",
-];
-
-/// Whether a condition asks of an object more than whether it is there.
-fn compares_content(request: &Described<'_>, condition: &str) -> bool {
-    let value = request.headers.get(condition);
-    value.is_some_and(|value| value.as_bytes().trim_ascii() != b"*")
-}
-
 /// `s3:ObjectCreationOperation`: what makes an object at once can have conditions, what belongs to
 /// an upload in parts can't.
 fn creates(operation: &str) -> Option<bool> {
@@ -252,13 +202,19 @@ fn creates(operation: &str) -> Option<bool> {
 /// Whether a copy has its source's tags: then those in its header are not used, and what it asks
 /// for by the source's is asked once they are known.
 fn keeps_tags(request: &Described<'_>) -> bool {
-    let directive = request.headers.get("x-amz-tagging-directive");
-    request.operation == "CopyObject" && directive.is_none_or(|directive| directive != "REPLACE")
+    let directive = || request.headers.get("x-amz-tagging-directive");
+    request.operation == "CopyObject" && directive().is_none_or(|directive| directive != "REPLACE")
+}
+
+/// Whether a form or a header names tags.
+fn gives_tags(request: &Described<'_>, rare: Rare) -> bool {
+    let in_form = request.tags.as_ref().is_some_and(|tags| !tags.is_empty());
+    in_form || rare.tags
 }
 
 /// What conditions ask of a body, or of a header that stands for one. What can't be read there,
 /// the operation refuses.
-fn of_body(request: &Described<'_>, parts: &[Part]) -> OfBody {
+fn of_body(request: &Described<'_>, parts: &[Part], rare: Rare) -> OfBody {
     let mut body = OfBody::default();
     let reader = || Deserializer::new(request.xml);
     match request.operation {
@@ -280,13 +236,14 @@ fn of_body(request: &Described<'_>, parts: &[Part]) -> OfBody {
         }
         _ => {
             let headers = request.headers;
-            if parts.contains(&Part::Tagging) && !keeps_tags(request) {
+            let takes_tags = parts.contains(&Part::Tagging) && gives_tags(request, rare);
+            if takes_tags && !keeps_tags(request) {
                 let header = headers.get("x-amz-tagging");
                 let header = header.and_then(|header| header.to_str().ok());
                 let of_header = || tags::from_header(header, OBJECT_TAGS_MAX).unwrap_or_default();
                 body.tags = request.tags.clone().unwrap_or_else(of_header);
             }
-            if parts.contains(&Part::Lock) {
+            if parts.contains(&Part::Lock) && rare.locks {
                 body.lock_mode = text_of(headers, lock::MODE);
                 body.retain_until = text_of(headers, lock::UNTIL);
                 body.legal_hold = text_of(headers, lock::HOLD);
@@ -305,73 +262,4 @@ fn written(date: s3s::dto::Timestamp) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use coffer_vault::policy::Key;
-    use http::HeaderValue;
-
-    use super::*;
-    use crate::request::memory_budget::MemoryBudget;
-    use crate::request::signed::{Signed, SignedForm};
-
-    /// What a signed request says of itself.
-    fn described(operation: &str, headers: &[(&'static str, &'static str)]) -> Asked {
-        let mut sent = HeaderMap::new();
-        for (name, value) in headers {
-            sent.append(*name, HeaderValue::from_static(value));
-        }
-        let context = RequestContext::new(&MemoryBudget::answers());
-        context.set_signed(Signed {
-            form: SignedForm::Header,
-            at_seconds: None,
-            content_sha256: None,
-        });
-        let asked = describe(&Described {
-            operation,
-            bucket: "bucket",
-            object: Some("k"),
-            query: "",
-            headers: &sent,
-            around_form: None,
-            xml: &[],
-            tags: None,
-            lock_now_ms: &|| 0,
-            context: &Arc::new(context),
-        });
-        asked.unwrap()
-    }
-
-    #[test]
-    fn a_request_has_what_its_operation_takes_from_headers_and_when_it_was_signed() {
-        let date = ("x-amz-date", "20260101T000000Z");
-        let sent = [
-            date,
-            ("if-match", "\"a\""),
-            ("x-amz-acl", "private"),
-            ("x-amz-checksum-crc32", "AAAAAA=="),
-        ];
-        let has = |asked: &Asked, key| asked.values.value(&key).is_some();
-        let get = described("GetObject", &sent);
-        assert!(has(&get, Key::IfMatch) && has(&get, Key::SignatureAge));
-        assert!(!has(&get, Key::Acl) && !has(&get, Key::ChecksumCrc32));
-        let put = described("PutObject", &sent);
-        assert!(has(&put, Key::Acl) && has(&put, Key::ChecksumCrc32));
-        let http = described("GetObject", &[("date", "Thu, 01 Jan 2026 00:00:00 GMT")]);
-        assert!(has(&http, Key::SignatureAge));
-        for unknown in [&[date, date][..], &[]] {
-            assert!(!has(&described("GetObject", unknown), Key::SignatureAge));
-        }
-    }
-
-    #[test]
-    fn each_action_is_on_the_object() {
-        let sent = [("if-match", "\"a\""), ("x-amz-tagging", "a=b")];
-        let asked = described("PutObject", &sent);
-        let actions: Vec<_> = asked.actions.iter().map(|ask| ask.action).collect();
-        let besides = [Action::GetObject, Action::PutObjectTagging];
-        assert_eq!(actions, [&[Action::PutObject][..], &besides].concat());
-        let on = AskedOf::Object(ObjectName::new("k").unwrap(), Which::Current);
-        assert!(asked.actions.iter().all(|ask| ask.on == on));
-        let mut buckets = asked.actions.iter().map(|ask| ask.bucket.as_str());
-        assert!(buckets.all(|bucket| bucket == "bucket"));
-    }
-}
+mod tests;

@@ -37,6 +37,22 @@ pub(super) enum Part {
 use Part::*;
 
 const OPERATIONS: &[(&str, &[Part])] = &[
+    // First what is asked for most.
+    ("GetObject", &[Conditions, CustomerKey]),
+    ("HeadObject", &[Conditions, CustomerKey]),
+    (
+        "PutObject",
+        &[
+            Conditions,
+            Acl,
+            Lock,
+            Tagging,
+            Checksums,
+            Encryption,
+            CustomerKey,
+            Description,
+        ],
+    ),
     ("CompleteMultipartUpload", &[Conditions, Checksums]),
     (
         "CopyObject",
@@ -59,9 +75,7 @@ const OPERATIONS: &[(&str, &[Part])] = &[
     ),
     // Those of DeleteObjects stand in its body, one by one.
     ("DeleteObject", &[Conditions]),
-    ("GetObject", &[Conditions, CustomerKey]),
     ("GetObjectAttributes", &[CustomerKey]),
-    ("HeadObject", &[Conditions, CustomerKey]),
     ("ListMultipartUploads", &[Prefix]),
     ("ListObjectVersions", &[Prefix, MaxKeys]),
     ("ListObjects", &[Prefix, MaxKeys]),
@@ -79,19 +93,6 @@ const OPERATIONS: &[(&str, &[Part])] = &[
         ],
     ),
     ("PutBucketAcl", &[Acl]),
-    (
-        "PutObject",
-        &[
-            Conditions,
-            Acl,
-            Lock,
-            Tagging,
-            Checksums,
-            Encryption,
-            CustomerKey,
-            Description,
-        ],
-    ),
     ("PutObjectAcl", &[Acl]),
     ("RenameObject", &[Conditions]),
     ("UploadPart", &[Checksums, CustomerKey]),
@@ -161,6 +162,13 @@ pub(super) fn place_of(key: &Key) -> Option<(Part, &'static str)> {
         Key::WebsiteRedirect => (Description, "x-amz-website-redirect-location"),
         _ => return None,
     })
+}
+
+/// Whether headers or query may have a value for one of these keys, for an operation that takes
+/// these parts.
+pub(super) fn is_any_given(keys: &[Key], parts: &[Part]) -> bool {
+    let is_given = |key| place_of(key).is_some_and(|(part, _)| parts.contains(&part));
+    keys.iter().any(is_given)
 }
 
 #[cfg(test)]
