@@ -72,6 +72,9 @@ pub const COUNTED_BY_OPENING_MAX: usize = 8;
 /// How long to wait, in milliseconds, before each further attempt to destroy an old root key.
 pub const SETTLE_PAUSES: [u64; 5] = [5, 20, 100, 400, 1_000];
 
+/// How long until it is looked again whether an erase is ordered whose draft is in doubt.
+pub const ERASE_DOUBT_LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// How often it looks meanwhile.
 pub const CUT_LOOK: std::time::Duration = std::time::Duration::from_micros(500);
 

@@ -21,7 +21,7 @@ use crate::copies::{Copies, EngineSeat};
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::engine::refuse_cache;
-use crate::erase::complete_interrupted;
+use crate::erase::{complete_interrupted, hide_ordered};
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
 use crate::freshness::Freshness;
@@ -122,6 +122,8 @@ impl Inner {
         let gate = Arc::new(gate.by_right(options.engine.as_ref().map(EngineSeat::right)));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let open_buckets = open_buckets.gated_by(gate.clone(), options.cache.clone());
+        let hidden = hide_ordered(&system, &open_buckets);
+        hidden.map_err(|error| damage_told(error, &folder, &system))?;
         let counted = count_by_quotas(&open_buckets, &system);
         counted.map_err(|error| damage_told(error, &folder, &system))?;
         folder.begin_serving();

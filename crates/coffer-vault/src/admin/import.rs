@@ -168,7 +168,11 @@ impl Vault {
     }
 
     fn waits_for_adoption(&self, id: BucketId) -> bool {
-        self.is_imported(id) && self.inner.system.bucket_of_id(id).is_none()
+        let system = &self.inner.system;
+        let entry = self.inner.keystore.bucket(id);
+        let is_going = entry.is_some_and(|entry| system.is_level_going(entry.level_id));
+        let is_free = !is_going && !system.is_going(id) && system.bucket_of_id(id).is_none();
+        is_free && self.is_imported(id)
     }
 
     async fn adopt(&self, id: BucketId, name: Option<BucketName>) -> Adoption {
@@ -194,7 +198,7 @@ impl Vault {
         let own = BucketName::new(catalog.bucket_name());
         let is_renamed = name.is_some();
         let chosen = name.or(own).ok_or(VaultError::Damaged);
-        let taken = |name: &BucketName| inner.system.bucket(name).is_some();
+        let taken = |name: &BucketName| inner.system.is_name_taken(name);
         let prepared = match chosen {
             Ok(name) if taken(&name) => Ok((name, None)),
             Ok(_) if inner.system.bucket_count() >= BUCKET_COUNT_MAX => {

@@ -62,10 +62,7 @@ impl Vault {
         let work = async move {
             // Before it limits anything, all that it counts is known.
             this.read_for(&[of]).await;
-            let inner = this.inner.clone();
-            blocking(move || inner.system.keep_quota(of, Some(quota))).await?;
-            this.inner.open_buckets.quotas.set(of, Some(quota));
-            Ok(())
+            this.keep_quota(of, Some(quota)).await
         };
         let role = Role::SystemAdministrator;
         self.act(actor, role, Act::SetQuota, facts, work).await?;
@@ -78,30 +75,41 @@ impl Vault {
     /// [`AdministrationError::NoQuota`] where there is none; as [`Vault::set_quota`].
     pub async fn remove_quota(&self, actor: &Actor, kind: &str, name: &str) -> Result<()> {
         let (of, told) = self.quota_of(actor, Act::RemoveQuota, kind, name)?;
-        let ledger = self.inner.open_buckets.quotas.clone();
-        if !ledger.all().iter().any(|(one, _)| *one == of) {
+        let inner = self.inner.clone();
+        blocking(move || inner.system.assure_certain()).await?;
+        let all = self.inner.open_buckets.quotas.all();
+        if !all.iter().any(|(one, _)| *one == of) {
             let error = AdministrationError::NoQuota { kind: of.kind() }.into();
             return Err(self.failed(Act::RemoveQuota, actor, &facts_of(of, &told), error));
         }
-        let inner = self.inner.clone();
-        let work = async move {
-            blocking(move || inner.system.keep_quota(of, None)).await?;
-            ledger.set(of, None);
-            Ok(())
-        };
+        let this = self.clone();
+        let work = async move { this.keep_quota(of, None).await };
         let role = Role::SystemAdministrator;
         let facts = facts_of(of, &told);
         self.act(actor, role, Act::RemoveQuota, facts, work).await
+    }
+
+    async fn keep_quota(&self, of: QuotaOf, quota: Option<Quota>) -> Result<()> {
+        let inner = self.inner.clone();
+        let ledger = inner.open_buckets.quotas.clone();
+        let settled = move |has_happened: bool| {
+            if has_happened {
+                ledger.set(of, quota);
+            }
+        };
+        blocking(move || inner.system.keep_quota(of, quota, settled)).await
     }
 
     /// All quotas that the actor may know of, with what is used of them: a system administrator's
     /// to see.
     ///
     /// # Errors
-    /// [`VaultError::AccessDenied`].
+    /// [`VaultError::AccessDenied`]; [`VaultError::SystemInDoubt`].
     pub async fn quotas(&self, actor: &Actor) -> Result<Vec<QuotaInfo>> {
         let facts = Facts::default();
         self.refuse_without(actor, Role::SystemAdministrator, Act::ListQuotas, &facts)?;
+        let inner = self.inner.clone();
+        blocking(move || inner.system.assure_certain()).await?;
         let all = self.inner.open_buckets.quotas.all();
         let of: Vec<QuotaOf> = all.iter().map(|(of, _)| *of).collect();
         self.read_for(&of).await;

@@ -12,7 +12,7 @@ use crate::copies::WithKeystore;
 use crate::erase::{Doomed, EraseDraft, Warrant};
 use crate::error::{Result, VaultError};
 use crate::replica::NewCopy;
-use crate::system::Kind;
+use crate::system::{DocumentId, Kind};
 use crate::vault::Vault;
 
 impl Vault {
@@ -52,9 +52,10 @@ impl Vault {
             GuardedAct::LevelErase { level_id, .. } => {
                 let level = match self.inner.keystore.level(level_id) {
                     Some(level) => level,
-                    None => self
-                        .drafted_level(level_id)?
-                        .ok_or(VaultError::NoSuchLevel)?,
+                    None => {
+                        let draft = self.draft(level_id.into())?;
+                        draft.ok_or(VaultError::NoSuchLevel)?.level
+                    }
                 };
                 Box::pin(self.check_locks_of_level(&level)).await?;
                 let receipt = Box::pin(self.erase(Doomed::Level(level), warrant)).await?;
@@ -79,6 +80,7 @@ impl Vault {
                 .map(GuardedOutcome::Exported),
             GuardedAct::CopyWithKeystore { .. } => self.begin_with_keystore(&request).await,
             GuardedAct::LevelRotate { level_id, .. } => {
+                self.refuse_going(level_id)?;
                 let plan = self.plan_for_level(level_id)?;
                 self.begin_rotation(plan)
                     .await
@@ -106,6 +108,7 @@ impl Vault {
     }
 
     async fn export(&self, level: LevelId, recipients: &[String]) -> Result<GuardedOutcome> {
+        self.refuse_going(level)?;
         let recipients: Vec<ExportRecipient> = recipients
             .iter()
             .map(|recipient| recipient.parse())
@@ -162,15 +165,26 @@ impl Vault {
 
     fn level_of(&self, bucket: BucketId) -> Result<(LevelEntry, BucketEntry)> {
         let keystore = &self.inner.keystore;
-        let entry = keystore.bucket(bucket);
-        let entry = entry.ok_or(VaultError::NoSuchBucket)?;
+        let Some(entry) = keystore.bucket(bucket) else {
+            let draft = self.draft(bucket.into())?.ok_or(VaultError::NoSuchBucket)?;
+            let of = draft.buckets.into_iter().next();
+            return Ok((draft.level, of.ok_or(VaultError::NoSuchBucket)?.entry));
+        };
         let level = keystore.level(entry.level_id);
         Ok((level.ok_or(VaultError::NoSuchLevel)?, entry))
     }
 
-    fn drafted_level(&self, id: LevelId) -> Result<Option<LevelEntry>> {
-        let draft: Option<EraseDraft> = self.inner.system.document(Kind::Erase, id.into())?;
-        Ok(draft.map(|draft| draft.level))
+    /// The draft of an erase that has begun.
+    fn draft(&self, id: DocumentId) -> Result<Option<EraseDraft>> {
+        self.inner.system.document(Kind::Erase, id)
+    }
+
+    /// Of the keys of a level that is being erased nothing is made any more.
+    fn refuse_going(&self, level: LevelId) -> Result<()> {
+        if self.inner.system.is_level_going(level) {
+            return Err(VaultError::NoSuchLevel);
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,8 @@
 //! perhaps one person gets at them; pruning the audit log; and the time by which locks end, which
 //! takes away what they keep from.
 
+use std::sync::Arc;
+
 use coffer_audit::limits::PRUNE_MIN_AGE;
 use coffer_durable::now_ms;
 use coffer_keys::limits::LEVEL_NAME_MAX_BYTES;
@@ -15,7 +17,7 @@ use crate::erase::EraseDraft;
 use crate::error::{Result, VaultError};
 use crate::limits::EXPORT_RECIPIENTS_MAX;
 use crate::replica::NewCopy;
-use crate::system::Kind;
+use crate::system::{BucketRow, Kind};
 use crate::vault::Vault;
 
 impl Vault {
@@ -45,11 +47,16 @@ impl Vault {
     /// [`VaultError::NoSuchBucket`]; as [`Vault::erase_level`].
     pub async fn erase_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
         self.refuse_but_custodians(actor, Act::EraseBucket, &on_bucket(name))?;
-        let row = self.looked_after(actor, name)?;
+        let (row, is_going) = self.looked_after_or_going(actor, name)?;
         let level = self.inner.keystore.level(row.level_id);
         let level = level.ok_or(VaultError::NoSuchLevel)?;
-        let locks = Box::pin(self.check_locks(&level, std::slice::from_ref(&row))).await;
-        if let Err(error) = locks {
+        // Of one whose erase has begun they were looked at when it did.
+        let rows: &[Arc<BucketRow>] = if is_going {
+            &[]
+        } else {
+            std::slice::from_ref(&row)
+        };
+        if let Err(error) = Box::pin(self.check_locks(&level, rows)).await {
             return Err(self.failed(Act::EraseBucket, actor, &on_bucket(name), error));
         }
         let wanted = GuardedAct::BucketErase {
@@ -237,6 +244,22 @@ impl Vault {
         self.check_lock_time(to_ms)
             .map_err(|error| self.failed(wanted.recorded_as(), actor, &wanted.facts(), error))?;
         self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// A bucket that the actor may know of, also one whose erase has begun and is not complete.
+    /// Whether it has.
+    fn looked_after_or_going(
+        &self,
+        actor: &Actor,
+        name: &BucketName,
+    ) -> Result<(Arc<BucketRow>, bool)> {
+        let found = self.looked_after(actor, name);
+        let Err(VaultError::NoSuchBucket) = found else {
+            return found.map(|row| (row, false));
+        };
+        let going = self.inner.system.going_named(name);
+        let going = going.filter(|row| self.may_look_after(actor, row));
+        going.map(|row| (row, true)).ok_or(VaultError::NoSuchBucket)
     }
 
     /// The level of this name, also one whose erase has begun and is not complete.

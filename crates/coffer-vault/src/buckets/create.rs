@@ -244,8 +244,11 @@ impl Vault {
         level_id: LevelId,
         made_by: Option<&str>,
     ) -> Result<()> {
-        if self.inner.system.bucket(name).is_some() {
+        if self.inner.system.is_name_taken(name) {
             return Err(VaultError::BucketAlreadyOwnedByYou);
+        }
+        if self.inner.system.is_level_going(level_id) {
+            return Err(VaultError::NoSuchLevel);
         }
         if self.inner.system.bucket_count() >= BUCKET_COUNT_MAX {
             return Err(VaultError::TooManyBuckets {

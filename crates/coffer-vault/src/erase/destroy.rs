@@ -6,7 +6,6 @@ use coffer_keys::{Erased, ErasedWhat, KeysError, Keystore};
 
 use super::journal::EraseDraft;
 use crate::limits::SETTLE_PAUSES;
-use crate::vault::Inner;
 
 /// Whether keys were destroyed.
 pub(super) enum Destroyed {
@@ -16,8 +15,7 @@ pub(super) enum Destroyed {
     Unknown(KeysError),
 }
 
-pub(super) fn destroy_keys(inner: &Inner, draft: &EraseDraft) -> Destroyed {
-    let keystore = &inner.keystore;
+pub(super) fn destroy_keys(keystore: &Keystore, draft: &EraseDraft) -> Destroyed {
     let erased = match (draft.what, draft.buckets.first()) {
         (ErasedWhat::Level, _) => keystore.erase_level(draft.level.id),
         (ErasedWhat::Bucket, Some(bucket)) => keystore.erase_bucket(bucket.entry.id),

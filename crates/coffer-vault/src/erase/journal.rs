@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use coffer_audit::{Event, Outcome};
 use coffer_durable::now_ms;
 use coffer_keys::receipt::{AuditRecord, Person, Receipt};
 use coffer_keys::{BucketEntry, Erased, ErasedWhat, Keystore, LevelEntry, ReceiptDetails};
-use coffer_seal::BucketId;
+use coffer_seal::{BucketId, LevelId};
 use serde::{Deserialize, Serialize};
 
 use crate::access::Act;
-use crate::audit::{Audit, SERVER};
+use crate::audit::Audit;
 use crate::copies::Copies;
 use crate::error::Result;
-use crate::system::{DocumentId, KeyReleases, Kind, System};
+use crate::system::{DocumentId, KeyReleases};
 
 /// What an erase reaches never, in the words of a receipt.
 const LEFT_OUTSIDE: &str = "what had left the server before: in the memory and files of clients, \
@@ -40,6 +39,10 @@ pub(crate) struct EraseDraft {
     /// drafts of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) level_key_releases: Option<KeyReleases>,
+    /// Whether who opens the database next is to complete it, though no key was destroyed yet;
+    /// false in drafts of earlier versions, which dropped it then.
+    #[serde(default)]
+    pub(crate) is_ordered: bool,
 }
 
 /// A bucket whose keys are to be destroyed.
@@ -63,7 +66,7 @@ impl EraseDraft {
     }
 
     /// As what it is recorded.
-    fn act(&self) -> Act {
+    pub(super) fn act(&self) -> Act {
         match self.what {
             ErasedWhat::Level => Act::EraseLevel,
             ErasedWhat::Bucket => Act::EraseBucket,
@@ -73,6 +76,11 @@ impl EraseDraft {
     pub(crate) fn bucket_ids(&self) -> Vec<BucketId> {
         let ids = self.buckets.iter().map(|bucket| bucket.entry.id);
         ids.collect()
+    }
+
+    /// The level, where all of it is erased.
+    pub(crate) fn whole_level(&self) -> Option<LevelId> {
+        (self.what == ErasedWhat::Level).then_some(self.level.id)
     }
 
     /// Whether the keystore holds the keys still: then nothing was destroyed.
@@ -145,49 +153,4 @@ pub(crate) fn last_audit_record(audit: &Audit) -> Option<AuditRecord> {
         number: last.sequence,
         hash: last.hash.to_string(),
     })
-}
-
-/// Decides what becomes of erases that a stop interrupted, before anything is served.
-///
-/// The keystore decides: as long as it holds the keys, the erase has not begun, and its draft is
-/// dropped (it was not told that it was done). When it doesn't, opening it has completed the
-/// destruction, and the receipt is signed now. Whether there was one.
-pub(crate) fn complete_interrupted(
-    system: &System,
-    keystore: &Keystore,
-    copies: &Copies,
-    audit: &Audit,
-) -> Result<bool> {
-    let mut has_erased = false;
-    for draft in system.documents::<EraseDraft>(Kind::Erase)? {
-        let level = &draft.level.name;
-        if draft.is_untouched(keystore) {
-            system.drop_document(Kind::Erase, draft.id())?;
-            tracing::warn!(
-                level = %draft.level.id,
-                "an erase was interrupted before it began: ask for it again"
-            );
-            continue;
-        }
-        let erased = draft.erased(keystore);
-        let checked = vec![
-            "the server was stopped before the erase was acknowledged; when it started again the \
-             keys were gone from both copies of the keystore, and the older root key was destroyed"
-                .to_owned(),
-        ];
-        let last = last_audit_record(audit);
-        let receipt = draft.sign((keystore, copies), &erased, checked, Vec::new(), last)?;
-        copies.note_pending(&receipt)?;
-        let kept = (draft.level.id, draft.key_releases_kept());
-        system.finish_erase(draft.id(), &draft.bucket_ids(), kept, &receipt, now_ms())?;
-        let event = Event::new(draft.act().name(), SERVER, Outcome::Done);
-        audit.note(event.with("level", level).with("receipt", &receipt.id));
-        tracing::info!(
-            level = %draft.level.id,
-            receipt = receipt.id,
-            "completed an erase that was interrupted"
-        );
-        has_erased = true;
-    }
-    Ok(has_erased)
 }

@@ -13,10 +13,17 @@ mod strays;
 
 mod destroy;
 
+mod interrupted;
+
+mod finish;
+
+mod orders;
+
 mod steps;
 
 mod receipts;
 
 pub(crate) use self::destroy::settle;
-pub(crate) use self::journal::{EraseDraft, complete_interrupted};
+pub(crate) use self::interrupted::{complete_interrupted, hide_ordered};
+pub(crate) use self::journal::EraseDraft;
 pub(crate) use self::steps::{Doomed, Warrant};

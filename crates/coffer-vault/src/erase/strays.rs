@@ -50,7 +50,8 @@ impl Vault {
         let draft = |id| system.document::<EraseDraft>(Kind::Erase, id);
         let mut strays = Vec::new();
         for entry in self.inner.keystore.buckets() {
-            if entry.level_id == level.id && system.bucket_of_id(entry.id).is_none() {
+            let is_known = system.bucket_of_id(entry.id).is_some() || system.is_going(entry.id);
+            if entry.level_id == level.id && !is_known {
                 strays.push(entry.id);
             }
         }

@@ -239,10 +239,10 @@ pub enum VaultError {
          full, then whether it has happened, before asking for it again"
     )]
     SystemInDoubt,
-    /// Whether the bucket is there is not known.
+    /// Whether the bucket is there, or what is set of it, is not known.
     #[error(
-        "it is in doubt whether this bucket is there, for it was being made or deleted when \
-         system.db could not be written: it is out of use until that is known; try again"
+        "it is in doubt whether this bucket is there, or what is set of it, for that was changed \
+         when system.db could not be written: it is out of use until that is known; try again"
     )]
     BucketInDoubt,
     /// The database of buckets and access keys was written by a newer version.

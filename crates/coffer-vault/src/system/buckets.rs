@@ -11,12 +11,17 @@ use coffer_store::StoreError;
 use rusqlite::{Connection, Transaction, params};
 
 use super::System;
-use super::configuration::{self, BucketConfiguration, BucketDocuments, MD5_ETAGS, OWN_KINDS};
+use super::configuration::{self, BucketConfiguration, BucketDocuments, MD5_ETAGS};
 use crate::access::BucketName;
 use crate::error::{Result, VaultError};
 
 mod room;
 
+mod going;
+
+mod changes;
+
+use self::going::Going;
 use self::room::Room;
 
 /// A bucket as the system knows it.
@@ -38,6 +43,11 @@ pub(crate) struct BucketRow {
 }
 
 impl BucketRow {
+    /// Whether it is out of use: hidden, or what was last set of it is in doubt.
+    pub(crate) fn is_out_of_use(&self) -> bool {
+        self.is_hidden.load(Ordering::SeqCst) || self.documents.is_in_doubt()
+    }
+
     /// Whether objects of the bucket can be locked.
     pub(crate) fn has_object_lock(&self) -> bool {
         self.documents
@@ -84,6 +94,7 @@ pub(super) struct Buckets {
     /// Those whose rows are being added. Whether they are there is not known before that is
     /// committed, which may be in doubt for a while.
     being_made: HashMap<BucketId, Arc<BucketRow>>,
+    going: Going,
 }
 
 impl Buckets {
@@ -154,13 +165,13 @@ impl System {
         buckets.by_name.get(name).or_else(may_be_made).cloned()
     }
 
-    /// Whether it is not certain that a bucket is there. One that is just being made is not there
-    /// yet, and one that is just being removed still is.
+    /// Whether it is not certain that a bucket is there, or what is set of it. One that is just being
+    /// made is not there yet, and one that is just being removed still is.
     pub(crate) fn is_in_doubt(&self, row: &BucketRow) -> bool {
         let buckets = self.buckets.read();
         let may_be_there =
             buckets.by_id.contains_key(&row.id) || buckets.being_made.contains_key(&row.id);
-        may_be_there && row.is_hidden.load(Ordering::SeqCst) && self.has_doubt()
+        may_be_there && row.is_out_of_use() && self.has_doubt()
     }
 
     /// Why a bucket that was looked up is out of use.
@@ -240,7 +251,7 @@ impl System {
         let appear = move |system: &Self, is_added: bool| {
             system.buckets.write().being_made.remove(&row.id);
             if is_added {
-                system.show(vec![row]);
+                system.show(row);
             }
         };
         let mut held = self.held();
@@ -282,76 +293,17 @@ impl System {
         self.held().change_then(remove, Box::new(settle))
     }
 
-    /// Takes buckets out of sight, and returns them. Their rows stay until the erase is finished.
-    pub(crate) fn hide(&self, ids: &[BucketId]) -> Vec<Arc<BucketRow>> {
+    /// Takes buckets out of sight whose rows are gone.
+    fn hide(&self, ids: &[BucketId]) {
         let mut buckets = self.buckets.write();
-        let hidden = ids.iter().filter_map(|id| buckets.remove(*id));
-        hidden
-            .inspect(|row| row.is_hidden.store(true, Ordering::SeqCst))
-            .collect()
-    }
-
-    /// Shows hidden buckets again.
-    pub(crate) fn show(&self, hidden: Vec<Arc<BucketRow>>) {
-        let mut buckets = self.buckets.write();
-        for row in hidden {
-            row.is_hidden.store(false, Ordering::SeqCst);
-            buckets.insert(row);
+        for row in ids.iter().filter_map(|id| buckets.remove(*id)) {
+            row.is_hidden.store(true, Ordering::SeqCst);
         }
     }
-}
 
-impl System {
-    /// Sets or removes a document of a bucket's configuration. Durable when this returns.
-    ///
-    /// # Errors
-    /// [`ConfigurationsFull`](crate::AdministrationError::ConfigurationsFull).
-    pub(crate) fn configure(
-        &self,
-        row: &Arc<BucketRow>,
-        kind: BucketConfiguration,
-        document: Option<String>,
-    ) -> Result<()> {
-        let is_limited = document.is_some() && !OWN_KINDS.contains(&kind);
-        let (id, level_id, kind) = (row.id.0, row.level_id, kind.name());
-        let keep = document.clone();
-        let change = move |transaction: &Transaction<'_>| {
-            let room = is_limited.then(|| Room::look(transaction, level_id));
-            let room = room.transpose()?;
-            let run = || -> rusqlite::Result<()> {
-                transaction.execute(
-                    "DELETE FROM bucket_configuration WHERE bucket_id = ? AND kind = ?",
-                    params![id, kind],
-                )?;
-                if let Some(document) = keep {
-                    let sql = "INSERT INTO bucket_configuration(bucket_id, kind, document)
-                               SELECT id, ?, ? FROM bucket WHERE id = ?";
-                    transaction.execute(sql, params![kind, document, id])?;
-                }
-                Ok(())
-            };
-            run().map_err(StoreError::from)?;
-            if let Some(room) = room {
-                room.refuse_above(transaction)?;
-            }
-            Ok(())
-        };
-        let row = row.clone();
-        let settle = move |_: &Self, has_happened: bool| {
-            if has_happened {
-                row.documents.set(kind, document.map(Arc::from));
-            }
-        };
-        self.held().change_then(change, Box::new(settle))
-    }
-
-    /// A document of a bucket's configuration; none while the bucket is out of use.
-    pub(crate) fn configuration(
-        &self,
-        row: &BucketRow,
-        kind: BucketConfiguration,
-    ) -> Option<Arc<str>> {
-        let is_hidden = row.is_hidden.load(Ordering::SeqCst);
-        row.documents.get(kind).filter(|_| !is_hidden)
+    /// Shows a bucket whose row is there.
+    fn show(&self, row: Arc<BucketRow>) {
+        row.is_hidden.store(false, Ordering::SeqCst);
+        self.buckets.write().insert(row);
     }
 }

@@ -87,6 +87,8 @@ pub(crate) struct BucketDocuments {
     lifecycle: RwLock<Option<Arc<LifecycleRules>>>,
     locks_made: Mutex<LocksMade>,
     keys_given: Mutex<KeysGiven>,
+    /// Whether it is in doubt what was last set of the bucket.
+    is_in_doubt: AtomicBool,
 }
 
 /// How many locks were made.
@@ -120,6 +122,7 @@ impl BucketDocuments {
             lifecycle: RwLock::default(),
             locks_made: Mutex::default(),
             keys_given: Mutex::default(),
+            is_in_doubt: AtomicBool::new(false),
         }
     }
 
@@ -148,6 +151,15 @@ impl BucketDocuments {
 
     pub(crate) fn get(&self, kind: BucketConfiguration) -> Option<Arc<str>> {
         self.kept.read().get(kind.name()).cloned()
+    }
+
+    /// Whether it is in doubt what was last set of the bucket: one of them, or a quota.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn doubt(&self, is_in_doubt: bool) {
+        self.is_in_doubt.store(is_in_doubt, Ordering::SeqCst);
     }
 
     /// All of them, by the names of their kinds.

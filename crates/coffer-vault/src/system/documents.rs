@@ -201,6 +201,8 @@ impl System {
             for id in buckets {
                 run(transaction, "DELETE FROM bucket WHERE id = ?", [id.0])?;
                 run(transaction, DOOM, [id.0])?;
+                // One of its own that was not finished, before all of its level is erased.
+                run(transaction, "DELETE FROM erase WHERE id = ?", [id.0])?;
             }
             let orphans = "DELETE FROM bucket_grant WHERE bucket_id NOT IN (SELECT id FROM bucket)";
             run(transaction, orphans, ())?;
@@ -223,9 +225,13 @@ impl System {
             }
             Ok(())
         };
-        self.held().change(finish)?;
-        self.hide(buckets);
-        Ok(())
+        let (gone, level) = (buckets.to_vec(), released.is_none().then_some(level_id));
+        let settle = move |system: &Self, is_finished: bool| {
+            if is_finished {
+                system.gone(&gone, level);
+            }
+        };
+        self.held().change_then(finish, Box::new(settle))
     }
 
     /// Keeps a receipt that was signed again in place of the one with its id.

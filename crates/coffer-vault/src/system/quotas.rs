@@ -1,9 +1,10 @@
 //! Quotas as they are kept: a document each.
 
+use coffer_seal::SubjectId;
 use coffer_store::StoreError;
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 
-use super::System;
+use super::{BucketRow, System};
 use crate::error::{Result, VaultError};
 use crate::quotas::{Quota, QuotaOf};
 
@@ -28,10 +29,17 @@ impl System {
     }
 
     /// Keeps a quota in place of the one that is there, or removes it. Durable when this returns.
-    pub(crate) fn keep_quota(&self, of: QuotaOf, quota: Option<Quota>) -> Result<()> {
+    /// `settled` is told whether it happened; while that is in doubt, the buckets that it counts
+    /// are out of use.
+    pub(crate) fn keep_quota(
+        &self,
+        of: QuotaOf,
+        quota: Option<Quota>,
+        settled: impl FnOnce(bool) + Send + 'static,
+    ) -> Result<()> {
         let document = quota.map(|quota| serde_json::to_string(&quota)).transpose();
         let document = document.map_err(|_| VaultError::Damaged)?;
-        self.held().change(|transaction| {
+        let change = |transaction: &Transaction<'_>| {
             let run = || {
                 let (kind, id) = (of.kind(), of.id());
                 let Some(document) = document else {
@@ -43,7 +51,20 @@ impl System {
             };
             run().map_err(StoreError::from)?;
             Ok(())
-        })
+        };
+        let mut held = self.held();
+        let mut rows = self.buckets();
+        rows.retain(|row| counts(of, row));
+        held.change_of(rows, change, move |_, has_happened| settled(has_happened))
+    }
+}
+
+/// Whether what is in a bucket counts there.
+fn counts(of: QuotaOf, row: &BucketRow) -> bool {
+    match of {
+        QuotaOf::Bucket(id) => row.id == id,
+        QuotaOf::Level(id) => row.level_id == id,
+        QuotaOf::Subject(id) => row.made_by.as_deref().and_then(SubjectId::from_hex) == Some(id),
     }
 }
 
@@ -64,7 +85,7 @@ mod tests {
         };
         System::open(&path, &key)
             .unwrap()
-            .keep_quota(of, Some(quota))
+            .keep_quota(of, Some(quota), |_| ())
             .unwrap();
         let system = System::open(&path, &key).unwrap();
         assert_eq!(system.quotas().unwrap(), [(of, quota)]);
@@ -72,9 +93,9 @@ mod tests {
             objects: Some(2),
             ..quota
         };
-        system.keep_quota(of, Some(more)).unwrap();
+        system.keep_quota(of, Some(more), |_| ()).unwrap();
         assert_eq!(system.quotas().unwrap(), [(of, more)]);
-        system.keep_quota(of, None).unwrap();
+        system.keep_quota(of, None, |_| ()).unwrap();
         assert!(system.quotas().unwrap().is_empty());
     }
 }

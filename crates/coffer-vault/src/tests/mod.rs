@@ -1,6 +1,10 @@
 //! Tests of the vault that concern several rooms.
 
+mod erase_doubts;
+
 mod erase_races;
+
+mod settings_in_doubt;
 
 mod key_releases;
 

@@ -129,7 +129,7 @@ impl Vault {
             .open_buckets
             .open(&inner.folder, &inner.keystore, row.id)
             .await;
-        if row.is_hidden.load(std::sync::atomic::Ordering::SeqCst) {
+        if row.is_out_of_use() {
             return Err(VaultError::NoSuchBucket);
         }
         opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id))

@@ -55,7 +55,7 @@ impl Vault {
         for entry in self.inner.keystore.buckets() {
             let id = entry.id;
             // That of an imported bucket may still be on its way here.
-            if self.inner.system.bucket_of_id(id).is_some() || self.is_imported(id) {
+            if self.is_known_now(id) || self.is_imported(id) {
                 continue;
             }
             // Bucket by bucket, so that what makes, deletes or erases does not wait for long.
@@ -89,7 +89,8 @@ impl Vault {
 
     fn is_known_now(&self, id: BucketId) -> bool {
         let inner = &self.inner;
-        inner.system.bucket_of_id(id).is_some() || !inner.keystore.holds_bucket(id)
+        let has_row = inner.system.bucket_of_id(id).is_some() || inner.system.is_going(id);
+        has_row || !inner.keystore.holds_bucket(id)
     }
 
     async fn is_remains(&self, id: BucketId) -> Result<bool> {

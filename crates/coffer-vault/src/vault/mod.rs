@@ -336,7 +336,7 @@ impl Vault {
         let opened = open_buckets.open(folder, keystore, row.id).await;
         // An erase or a deletion may have begun since the row was looked up: what they had not met
         // was not opened, or is not given out.
-        if row.is_hidden.load(Ordering::SeqCst) {
+        if row.is_out_of_use() {
             return Err(self.inner.system.out_of_use(row));
         }
         // The keystore of a standby may be newer than what names its buckets.

@@ -114,6 +114,72 @@ async fn erase(vault: &Vault, what: ErasedWhat) -> Result<Receipt> {
     }
 }
 
+/// A start, an erase while the keystore takes nothing, and a stop. Whether it is asked for again
+/// before that, when the keystore takes everything.
+pub(crate) async fn start_and_fail_to_erase(data: &Path, what: ErasedWhat, is_asked_again: bool) {
+    let vault = open(data).await;
+    tape::refuse_file(Some("keystore"));
+    for _ in 0..2 {
+        let refused = erase(&vault, what).await;
+        let is_unsettled = matches!(refused, Err(VaultError::EraseUnsettled { .. }));
+        assert!(is_unsettled, "{refused:?}");
+        let gone = read(&vault, "gone").await;
+        assert!(matches!(gone, Err(VaultError::NoSuchBucket)), "{gone:?}");
+    }
+    tape::refuse_file(None);
+    assert!(vault.receipts(&LOCAL, None).await.unwrap().is_empty());
+    nothing_is_made_of_it(&vault, what).await;
+    if is_asked_again {
+        let receipt = erase(&vault, what).await.unwrap();
+        check(&vault, &receipt, what).await;
+        let again = erase(&vault, what).await;
+        let is_gone = matches!(
+            again,
+            Err(VaultError::NoSuchLevel | VaultError::NoSuchBucket)
+        );
+        assert!(is_gone, "{again:?}");
+        make_and_delete(&vault, "gone").await;
+    }
+    close(vault, data).await;
+}
+
+/// Its name is taken, and its level is there for nothing else.
+async fn nothing_is_made_of_it(vault: &Vault, what: ErasedWhat) {
+    let subject = subject(vault);
+    let named = bucket("gone");
+    let taken = vault.create_bucket(&subject, &named, None).await;
+    assert!(matches!(taken, Err(VaultError::BucketAlreadyExists)));
+    make_and_delete(vault, "more").await;
+    if what == ErasedWhat::Level {
+        let named = bucket("other");
+        let made = vault.create_bucket(&subject, &named, Some("doomed")).await;
+        assert!(matches!(made, Err(VaultError::NoSuchLevel)));
+        let rotated = vault.rotate_level(&LOCAL, "doomed").await;
+        assert!(matches!(rotated, Err(VaultError::NoSuchLevel)));
+    }
+}
+
+async fn make_and_delete(vault: &Vault, name: &str) {
+    let (subject, named) = (subject(vault), bucket(name));
+    vault.create_bucket(&subject, &named, None).await.unwrap();
+    vault.delete_bucket(&subject, &named).await.unwrap();
+}
+
+/// A start while the keystore takes nothing, and a stop: what is to be erased stays out of use.
+pub(crate) async fn start_in_vain(data: &Path, what: ErasedWhat) {
+    tape::refuse_file(Some("keystore"));
+    let vault = open(data).await;
+    let gone = read(&vault, "gone").await;
+    assert!(matches!(gone, Err(VaultError::NoSuchBucket)), "{gone:?}");
+    assert_eq!(read(&vault, "kept").await.unwrap(), KEPT);
+    let refused = erase(&vault, what).await;
+    let is_unsettled = matches!(refused, Err(VaultError::EraseUnsettled { .. }));
+    assert!(is_unsettled, "{refused:?}");
+    tape::refuse_file(None);
+    make_and_delete(&vault, "more").await;
+    close(vault, data).await;
+}
+
 /// A start and a stop.
 pub(crate) async fn start(data: &Path) {
     if let Ok(vault) = Vault::open(VaultOptions::new(data)).await {

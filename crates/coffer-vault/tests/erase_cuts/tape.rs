@@ -29,6 +29,8 @@ pub(crate) struct Tape {
     steps: Vec<Step>,
     change_count: usize,
     refuse_at: Option<usize>,
+    /// A file all of whose changes are refused.
+    refused_file: Option<&'static str>,
     told: Option<usize>,
 }
 
@@ -75,6 +77,7 @@ pub(crate) async fn record(
         steps: Vec::new(),
         change_count: 0,
         refuse_at,
+        refused_file: None,
         told: None,
     });
     IS_RUNNING.store(true, Ordering::SeqCst);
@@ -94,6 +97,13 @@ pub(crate) fn tell() {
     if let Some(tape) = &mut *TAPE.lock() {
         tape.push(Step::Mark);
         tape.told = Some(tape.steps.len());
+    }
+}
+
+/// From now on all changes of this file are refused; or of none any more.
+pub(crate) fn refuse_file(name: Option<&'static str>) {
+    if let Some(tape) = &mut *TAPE.lock() {
+        tape.refused_file = name;
     }
 }
 
@@ -143,10 +153,14 @@ impl Running {
 
     /// Counts a change; whether it is to be refused.
     pub(crate) fn is_refused(&mut self) -> bool {
+        let path = self.path.clone();
         let tape = self.tape();
         let number = tape.change_count;
         tape.change_count += 1;
-        tape.refuse_at == Some(number)
+        let is_of_file = tape
+            .refused_file
+            .is_some_and(|name| path == Path::new(name));
+        tape.refuse_at == Some(number) || is_of_file
     }
 
     pub(crate) fn push(&mut self, step: Step) {

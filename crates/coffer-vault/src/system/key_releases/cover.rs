@@ -2,7 +2,6 @@
 //! is given and higher than what was, so that few releases raise it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use coffer_seal::LevelId;
 use coffer_store::StoreError;
@@ -28,7 +27,7 @@ impl System {
     pub(crate) fn cover_key_release(&self, row: &Arc<BucketRow>, count: u64) -> Result<()> {
         let mut given = row.documents.keys_given();
         // An erase or a deletion counts them once the bucket is out of sight.
-        if row.is_hidden.load(Ordering::SeqCst) {
+        if row.is_out_of_use() {
             return Err(self.out_of_use(row));
         }
         let bound = Self::key_release_bound(row)?;
@@ -53,8 +52,7 @@ impl System {
             return false;
         };
         let number = given.after(bound, count);
-        let is_covered =
-            number <= bound.count && !given.may_be_lowered && !row.is_hidden.load(Ordering::SeqCst);
+        let is_covered = number <= bound.count && !given.may_be_lowered && !row.is_out_of_use();
         if is_covered {
             given.number = Some(number);
         }

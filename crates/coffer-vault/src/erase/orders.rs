@@ -1,0 +1,158 @@
+//! Erases as orders: from when its draft is kept, what is to be erased stays out of use, and an
+//! erase that is asked for again, or a start, goes on with it. Where it turns out that no draft is
+//! kept nothing was erased, and the buckets are shown again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use coffer_keys::receipt::Receipt;
+use coffer_keys::{KeysError, Keystore};
+use coffer_seal::{BucketId, LevelId};
+
+use super::destroy::{Destroyed, destroy_keys, settle};
+use super::finish::CutOff;
+use super::journal::EraseDraft;
+use crate::blocking::blocking;
+use crate::error::{Result, VaultError};
+use crate::limits::ERASE_DOUBT_LOOK;
+use crate::open_buckets::OpenBucket;
+use crate::system::{BucketRow, DocumentId, Kind};
+use crate::vault::Vault;
+
+/// What an erase has taken out of use.
+pub(super) struct Aside {
+    /// The document that its draft is kept as.
+    pub(super) draft_id: DocumentId,
+    pub(super) ids: Vec<BucketId>,
+    /// Where all of it is to be erased.
+    pub(super) level: Option<LevelId>,
+    /// Those of the buckets that were in sight.
+    pub(super) hidden: Vec<Arc<BucketRow>>,
+}
+
+impl Vault {
+    /// Nothing was erased, for this reason; or it is in doubt whether the draft is kept.
+    pub(super) async fn spare<T>(
+        &self,
+        aside: Aside,
+        open: Vec<Arc<OpenBucket>>,
+        error: VaultError,
+    ) -> Result<T> {
+        self.let_go(&aside.ids, open).await;
+        if matches!(error, VaultError::SystemInDoubt) {
+            self.look_later(aside);
+        } else {
+            self.show_again(aside);
+        }
+        Err(error)
+    }
+
+    /// Nothing was erased.
+    fn show_again(&self, aside: Aside) {
+        // One may have been in doubt, or still be at work.
+        let shown: Vec<BucketId> = aside.hidden.iter().map(|row| row.id).collect();
+        let own = |id: &&BucketId| shown.contains(*id) || !self.inner.system.is_going(**id);
+        let own: Vec<BucketId> = aside.ids.iter().filter(own).copied().collect();
+        for id in &own {
+            self.inner.freshness.commits.is_to_be_met(*id);
+        }
+        self.inner.open_buckets.unbar(&own);
+        self.inner.system.put_back(aside.hidden, aside.level);
+    }
+
+    /// No key was destroyed, and none is in doubt: the draft is dropped, and the buckets are shown
+    /// again. As long as it is there the erase is an order, and as long as that is in doubt they
+    /// are out of use.
+    pub(super) async fn call_off<T>(&self, aside: Aside, source: KeysError) -> Result<T> {
+        let (inner, id) = (self.inner.clone(), aside.draft_id);
+        match blocking(move || inner.system.drop_document(Kind::Erase, id)).await {
+            Ok(_) => {
+                self.show_again(aside);
+                Err(source.into())
+            }
+            Err(VaultError::SystemInDoubt) => {
+                self.look_later(aside);
+                Err(VaultError::SystemInDoubt)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the draft of an erase that failed is left");
+                Err(VaultError::EraseUnsettled { source })
+            }
+        }
+    }
+
+    /// Shows buckets again as soon as it is certain that no draft is kept of their erase. Where one
+    /// is, they stay out of use.
+    fn look_later(&self, aside: Aside) {
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(ERASE_DOUBT_LOOK).await;
+                let Some(inner) = inner.upgrade() else { return };
+                if inner.closed.load(Ordering::Acquire) {
+                    return;
+                }
+                let vault = Self { inner };
+                let _changing = vault.inner.changing_buckets.lock().await;
+                let (inner, id) = (vault.inner.clone(), aside.draft_id);
+                let look = move || inner.system.document::<EraseDraft>(Kind::Erase, id);
+                match blocking(look).await {
+                    Ok(None) => return vault.show_again(aside),
+                    Ok(Some(_)) => {
+                        tracing::warn!(
+                            "an erase that failed is ordered all the same: ask for it again, or \
+                             restart the server"
+                        );
+                        return;
+                    }
+                    Err(_) => {} // it is told of by those who need it
+                }
+            }
+        });
+    }
+
+    /// Goes on with an erase that was ordered before; none where there is no draft of one.
+    pub(super) async fn go_on(&self, id: DocumentId) -> Result<Option<Receipt>> {
+        let inner = self.inner.clone();
+        let earlier = blocking(move || inner.system.document::<EraseDraft>(Kind::Erase, id));
+        let Some(draft) = earlier.await? else {
+            return Ok(None);
+        };
+        let is_untouched = draft.is_untouched(&self.inner.keystore);
+        if is_untouched && !draft.is_ordered {
+            return Ok(None);
+        }
+        self.inner.followers.take_away();
+        let destroyed = {
+            let (inner, draft) = (self.inner.clone(), draft.clone());
+            let destroy = move || {
+                if is_untouched {
+                    Ok(destroy_keys(&inner.keystore, &draft))
+                } else {
+                    Ok(destroyed_before(&inner.keystore, &draft))
+                }
+            };
+            blocking(destroy).await?
+        };
+        match destroyed {
+            Destroyed::Yes(erased) => {
+                let cut_off = CutOff {
+                    connections: None,
+                    is_request_left: false,
+                };
+                self.finish(draft, *erased, cut_off).await.map(Some)
+            }
+            Destroyed::No(source) | Destroyed::Unknown(source) => {
+                Err(VaultError::EraseUnsettled { source })
+            }
+        }
+    }
+}
+
+/// Of keys that are gone from the keystore since an earlier attempt.
+fn destroyed_before(keystore: &Keystore, draft: &EraseDraft) -> Destroyed {
+    match settle(keystore) {
+        Ok(()) => Destroyed::Yes(Box::new(draft.erased(keystore))),
+        Err(error) => Destroyed::Unknown(error),
+    }
+}

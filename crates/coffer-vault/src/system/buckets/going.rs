@@ -1,0 +1,94 @@
+//! What an erase has taken out of sight, and whose rows are there until it is finished.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use coffer_seal::{BucketId, LevelId};
+
+use super::BucketRow;
+use crate::access::BucketName;
+use crate::system::System;
+
+/// Buckets and levels whose erase has begun. Their names stay taken until it is finished.
+#[derive(Default)]
+pub(super) struct Going {
+    pub(super) rows: HashMap<BucketId, Arc<BucketRow>>,
+    levels: HashSet<LevelId>,
+}
+
+impl System {
+    /// Takes buckets out of sight for an erase, of a whole level where one is named, and gives out
+    /// those that were in sight.
+    pub(crate) fn set_aside(
+        &self,
+        ids: &[BucketId],
+        level: Option<LevelId>,
+    ) -> Vec<Arc<BucketRow>> {
+        let mut buckets = self.buckets.write();
+        let mut aside = Vec::new();
+        for row in ids.iter().filter_map(|id| buckets.remove(*id)) {
+            row.is_hidden.store(true, Ordering::SeqCst);
+            aside.push(row);
+        }
+        let noted = aside.iter().map(|row| (row.id, row.clone()));
+        buckets.going.rows.extend(noted);
+        buckets.going.levels.extend(level);
+        aside
+    }
+
+    /// Nothing was erased: those of them that are set aside still are in sight again.
+    pub(crate) fn put_back(&self, aside: Vec<Arc<BucketRow>>, level: Option<LevelId>) {
+        let mut buckets = self.buckets.write();
+        for row in aside {
+            if buckets.going.rows.remove(&row.id).is_some() {
+                row.is_hidden.store(false, Ordering::SeqCst);
+                buckets.insert(row);
+            }
+        }
+        if let Some(level) = level {
+            buckets.going.levels.remove(&level);
+        }
+    }
+
+    /// An erase is finished.
+    pub(crate) fn gone(&self, ids: &[BucketId], level: Option<LevelId>) {
+        self.hide(ids);
+        let mut buckets = self.buckets.write();
+        for id in ids {
+            buckets.going.rows.remove(id);
+        }
+        if let Some(level) = level {
+            buckets.going.levels.remove(&level);
+        }
+    }
+
+    /// The rows of those of them that are set aside.
+    pub(crate) fn going(&self, ids: &[BucketId]) -> Vec<Arc<BucketRow>> {
+        let buckets = self.buckets.read();
+        let rows = ids.iter().filter_map(|id| buckets.going.rows.get(id));
+        rows.cloned().collect()
+    }
+
+    /// Whether this bucket is set aside.
+    pub(crate) fn is_going(&self, id: BucketId) -> bool {
+        self.buckets.read().going.rows.contains_key(&id)
+    }
+
+    /// The bucket of this name, if it is set aside.
+    pub(crate) fn going_named(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
+        let buckets = self.buckets.read();
+        let mut rows = buckets.going.rows.values();
+        rows.find(|row| row.name == *name).cloned()
+    }
+
+    /// Whether a bucket has this name, be it set aside.
+    pub(crate) fn is_name_taken(&self, name: &BucketName) -> bool {
+        self.bucket(name).is_some() || self.going_named(name).is_some()
+    }
+
+    /// Whether this level is being erased, so that nothing is made in it or of its keys.
+    pub(crate) fn is_level_going(&self, id: LevelId) -> bool {
+        self.buckets.read().going.levels.contains(&id)
+    }
+}

@@ -1,0 +1,100 @@
+//! Erases of which it is in doubt whether they are ordered.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::access::{Actor, BucketName, Subject};
+use crate::approvals::GuardedOutcome;
+use crate::erase::EraseDraft;
+use crate::error::VaultError;
+use crate::system::Kind;
+use crate::vault::{Vault, VaultOptions};
+
+const LOCAL: Actor = Actor::Local { uid: 0 };
+
+async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
+    let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
+    vault.stop_recovery().await;
+    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
+    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
+    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let name = BucketName::new("doomed").unwrap();
+    vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
+    (vault, subject, name)
+}
+
+/// The draft's commit fails, and it can't be found out at once whether it stands.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
+    for is_ordered in [false, true] {
+        let data = tempfile::tempdir().unwrap();
+        let (vault, subject, name) = scene(data.path()).await;
+        let id = vault.inner.system.bucket(&name).unwrap().id;
+        let inner = vault.inner.clone();
+        *vault.inner.probe.lock() = Some(Box::new(move |step| {
+            if step == "cut off" {
+                inner.system.fail_next_commit(is_ordered, false);
+            }
+        }));
+        let refused = vault.erase_bucket(&LOCAL, &name).await;
+        assert!(matches!(refused, Err(VaultError::SystemInDoubt)));
+        vault.inner.probe.lock().take();
+        let is_there = || vault.inner.system.bucket(&name).is_some();
+        assert!(!is_there());
+        let gone = vault.bucket(&subject, &name).await;
+        assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
+
+        vault.inner.system.let_settle();
+        for _ in 0..if is_ordered { 30 } else { 500 } {
+            if is_there() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!(is_there(), !is_ordered);
+        if is_ordered {
+            let erased = vault.erase_bucket(&LOCAL, &name).await.unwrap();
+            let GuardedOutcome::Erased(receipt) = erased else {
+                panic!("it takes no approval");
+            };
+            assert_eq!(receipt.erased.buckets[0].name.as_deref(), Some("doomed"));
+            assert!(!vault.inner.keystore.holds_bucket(id));
+            vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
+        } else {
+            vault.bucket(&subject, &name).await.unwrap();
+        }
+        vault.close().await;
+    }
+}
+
+/// One of an earlier version may have been told of as failed, and its bucket used since.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_of_an_earlier_version_is_dropped_by_a_start() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let id = vault.inner.system.bucket(&name).unwrap().id;
+    let inner = vault.inner.clone();
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        if step == "cut off" {
+            inner.system.fail_next_commit(true, false);
+        }
+    }));
+    assert!(vault.erase_bucket(&LOCAL, &name).await.is_err());
+    vault.inner.probe.lock().take();
+    vault.inner.system.let_settle();
+    let system = &vault.inner.system;
+    let draft = system.document::<serde_json::Value>(Kind::Erase, id.into());
+    let mut draft = draft.unwrap().unwrap();
+    assert_eq!(draft["is_ordered"], true);
+    draft.as_object_mut().unwrap().remove("is_ordered");
+    system.keep(Kind::Erase, id.into(), &draft).unwrap();
+    vault.close().await;
+    drop((vault, subject));
+
+    let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+    assert!(vault.inner.system.bucket(&name).is_some());
+    let left = vault.inner.system.documents::<EraseDraft>(Kind::Erase);
+    assert!(left.unwrap().is_empty());
+    vault.close().await;
+}

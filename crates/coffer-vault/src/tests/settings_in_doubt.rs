@@ -1,0 +1,131 @@
+//! What is set of buckets, while it is in doubt whether that stands.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::access::{Actor, BucketName, Subject};
+use crate::error::{Result, VaultError};
+use crate::quotas::{Quota, QuotaOf};
+use crate::system::{BucketConfiguration, BucketRow};
+use crate::vault::{Vault, VaultOptions};
+
+const LOCAL: Actor = Actor::Local { uid: 0 };
+
+async fn scene(data: &Path) -> (Vault, Arc<Subject>, Arc<BucketRow>) {
+    let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
+    vault.stop_recovery().await;
+    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
+    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
+    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let name = BucketName::new("bucket").unwrap();
+    vault.create_bucket(&subject, &name, None).await.unwrap();
+    let row = vault.inner.system.bucket(&name).unwrap();
+    (vault, subject, row)
+}
+
+fn is_out<T>(answer: Result<T>) -> bool {
+    matches!(answer, Err(VaultError::BucketInDoubt))
+}
+
+/// Neither what was set before nor what was to be is used or told; once it is known, what stands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_whose_setting_is_in_doubt_is_out_of_use() {
+    for has_happened in [false, true] {
+        let data = tempfile::tempdir().unwrap();
+        let (vault, subject, row) = scene(data.path()).await;
+        let system = &vault.inner.system;
+        let early = vault.grant(&row).await.unwrap();
+        for kind in [
+            BucketConfiguration::Policy,
+            BucketConfiguration::Cors,
+            BucketConfiguration::Lifecycle,
+            BucketConfiguration::Encryption,
+            BucketConfiguration::PublicAccessBlock,
+        ] {
+            system.fail_next_commit(has_happened, false);
+            let set = system.configure(&row, kind, Some("[]".to_owned()));
+            assert!(matches!(set, Err(VaultError::SystemInDoubt)));
+            assert!(is_out(vault.grant(&row).await), "{kind:?}");
+            assert!(is_out(vault.bucket(&subject, &row.name).await), "{kind:?}");
+            assert!(is_out(vault.bucket_known_to(&LOCAL, &row.name).await));
+            assert!(is_out(vault.buckets(&subject).await), "{kind:?}");
+            assert_eq!(system.configuration(&row, kind), None);
+            // Another is refused, and takes nothing back.
+            let other = system.configure(&row, BucketConfiguration::Acl, None);
+            assert!(matches!(other, Err(VaultError::SystemInDoubt)));
+            let removed = vault.delete_bucket(&subject, &row.name).await;
+            assert!(is_out(removed), "{kind:?}");
+            assert!(is_out(vault.grant(&row).await), "{kind:?}");
+
+            system.let_settle();
+            system.assure_certain().unwrap();
+            assert_eq!(system.configuration(&row, kind).is_some(), has_happened);
+            system.configure(&row, kind, None).unwrap();
+            drop(vault.grant(&row).await.unwrap());
+        }
+        drop(early);
+        vault.close().await;
+    }
+}
+
+/// The server's own bounds are higher than what there is, whichever of the two holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bound_that_is_in_doubt_keeps_no_bucket_out_of_use() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, row) = scene(data.path()).await;
+    let system = &vault.inner.system;
+    system.fail_next_commit(true, false);
+    let kind = BucketConfiguration::LockBound;
+    assert!(system.configure(&row, kind, Some("{}".to_owned())).is_err());
+    drop(vault.grant(&row).await.unwrap());
+    system.let_settle();
+    system.assure_certain().unwrap();
+    vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_quota_counts_is_out_of_use_while_that_is_in_doubt() {
+    for has_happened in [false, true] {
+        let data = tempfile::tempdir().unwrap();
+        let (vault, subject, row) = scene(data.path()).await;
+        let system = &vault.inner.system;
+        let maker = subject.id();
+        let of = [
+            ("bucket", "bucket", QuotaOf::Bucket(row.id)),
+            ("level", "default", QuotaOf::Level(row.level_id)),
+            ("subject", "first", QuotaOf::Subject(maker)),
+        ];
+        for (kind, name, of) in of {
+            let quota = Quota {
+                bytes: Some(1),
+                ..Quota::default()
+            };
+            let ledger = vault.inner.open_buckets.quotas.clone();
+            vault.read_for(&[of]).await;
+            system.fail_next_commit(has_happened, false);
+            let settled = {
+                let ledger = ledger.clone();
+                move |has_happened: bool| {
+                    if has_happened {
+                        ledger.set(of, Some(quota));
+                    }
+                }
+            };
+            let set = system.keep_quota(of, Some(quota), settled);
+            assert!(matches!(set, Err(VaultError::SystemInDoubt)));
+            assert!(is_out(vault.grant(&row).await), "{kind}");
+            let told = vault.quotas(&LOCAL).await;
+            assert!(matches!(told, Err(VaultError::SystemInDoubt)), "{kind}");
+            let removed = vault.remove_quota(&LOCAL, kind, name).await;
+            assert!(matches!(removed, Err(VaultError::SystemInDoubt)), "{kind}");
+
+            system.let_settle();
+            system.assure_certain().unwrap();
+            drop(vault.grant(&row).await.unwrap());
+            let told = vault.quotas(&LOCAL).await.unwrap();
+            assert_eq!(told.iter().any(|one| one.of == of), has_happened);
+            ledger.set(of, None);
+        }
+        vault.close().await;
+    }
+}
