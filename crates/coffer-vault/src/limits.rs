@@ -31,6 +31,9 @@ pub const PART_NUMBER_MAX: u32 = 10_000;
 /// Most names in one multi-delete.
 pub const DELETE_MANY_MAX: usize = 1_000;
 
+/// So old a bucket's folder is before a start removes it that has no key and is empty.
+pub const EMPTY_FOLDER_AGE: std::time::Duration = std::time::Duration::from_secs(3_600);
+
 /// How long a start looks for catalogs that it does not understand, before it serves.
 pub const START_LOOK: std::time::Duration = std::time::Duration::from_millis(500);
 

@@ -17,7 +17,7 @@ use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::counters::add;
 use crate::data_folder::failed;
-use crate::error::{AdministrationError, Result, SubjectLimit, VaultError};
+use crate::error::{Result, SubjectLimit, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
 use crate::open_buckets::OpenBucket;
 use crate::quotas::QuotaOf;
@@ -219,14 +219,10 @@ impl Vault {
             documents: Arc::new(BucketDocuments::first(new.documents)),
         };
         let made = self.make_in_steps(row, new.tags).await;
-        // On a full disk clients try again and again, and for lack of room. The row is certainly
-        // not there then: if it might be, that would be in doubt.
+        // Its row is certainly not there, or that would be in doubt. What can't be removed now is
+        // left to the next start.
         let is_refused = made.as_ref().is_err_and(|error| {
-            use AdministrationError::ConfigurationsFull;
-            matches!(
-                error,
-                VaultError::StorageFull | VaultError::Administration(ConfigurationsFull { .. })
-            )
+            !matches!(error, VaultError::SystemInDoubt | VaultError::ShuttingDown)
         });
         if is_refused {
             let inner = self.inner.clone();
@@ -323,3 +319,6 @@ impl Vault {
         Ok(row)
     }
 }
+
+#[cfg(test)]
+mod tests;

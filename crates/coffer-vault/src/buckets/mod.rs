@@ -35,7 +35,7 @@ mod level_usage;
 
 pub use self::create::NewBucket;
 pub use self::end_uploads::UploadsEnded;
-pub(crate) use self::folder::remove_doomed_folder;
+pub(crate) use self::folder::{remove_doomed_folder, remove_empty_folders};
 pub use self::info::{BucketInfo, BucketSummary};
 pub use self::level_usage::LevelUsage;
 pub use self::lifecycle::DueEnd;

@@ -16,6 +16,7 @@ const LOCAL: Actor = Actor::Local { uid: 0 };
 async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
+    vault.stop_holding().await;
     let text = std::fs::read_to_string(data.join("credentials")).unwrap();
     let id = text.split("aws_access_key_id = ").nth(1).unwrap();
     let subject = vault.subject(id.lines().next().unwrap()).unwrap();
@@ -46,7 +47,8 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
 
         vault.inner.system.let_settle();
-        for _ in 0..if is_ordered { 30 } else { 500 } {
+        let looks = if is_ordered { 30 } else { 500 };
+        for _ in 0..looks {
             if is_there() {
                 break;
             }

@@ -14,6 +14,7 @@ const LOCAL: Actor = Actor::Local { uid: 0 };
 async fn scene(data: &Path) -> (Vault, Arc<Subject>, Arc<BucketRow>) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
+    vault.stop_holding().await;
     let text = std::fs::read_to_string(data.join("credentials")).unwrap();
     let id = text.split("aws_access_key_id = ").nth(1).unwrap();
     let subject = vault.subject(id.lines().next().unwrap()).unwrap();
@@ -34,7 +35,6 @@ async fn a_bucket_whose_setting_is_in_doubt_is_out_of_use() {
         let data = tempfile::tempdir().unwrap();
         let (vault, subject, row) = scene(data.path()).await;
         let system = &vault.inner.system;
-        let early = vault.grant(&row).await.unwrap();
         for kind in [
             BucketConfiguration::Policy,
             BucketConfiguration::Cors,
@@ -63,7 +63,6 @@ async fn a_bucket_whose_setting_is_in_doubt_is_out_of_use() {
             system.configure(&row, kind, None).unwrap();
             drop(vault.grant(&row).await.unwrap());
         }
-        drop(early);
         vault.close().await;
     }
 }

@@ -8,6 +8,7 @@ use coffer_seal::BucketId;
 use coffer_store::{Catalog, Swept};
 
 use crate::blocking::blocking;
+use crate::buckets::remove_empty_folders;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::BUCKETS_LOOK;
@@ -26,6 +27,7 @@ impl Vault {
             this.adopt_waiting().await;
             this.remove_remains().await;
             this.remove_doomed_folders_soon();
+            this.remove_empty_folders().await;
             this.count_all().await;
             this.sweep_all().await;
             this.start_lifecycle();
@@ -84,6 +86,14 @@ impl Vault {
                     "system.db does not know this bucket and it can't be opened; it is kept"
                 ),
             }
+        }
+    }
+
+    async fn remove_empty_folders(&self) {
+        let _changing = self.inner.changing_buckets.lock().await;
+        let inner = self.inner.clone();
+        if let Err(error) = blocking(move || remove_empty_folders(&inner)).await {
+            tracing::warn!(%error, "could not look for empty folders");
         }
     }
 
