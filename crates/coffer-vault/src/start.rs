@@ -227,7 +227,8 @@ fn put_in_order(
         let _ = std::fs::remove_dir_all(folder.standby());
         forget(folder.path())?;
     }
-    let has_erased = complete_interrupted(system, keystore, copies, &audit)?;
+    let is_rolled_back = !found.is_empty();
+    let has_erased = complete_interrupted(system, keystore, copies, &audit, is_rolled_back)?;
     if has_erased && options.engine.is_some() {
         // Before anyone is told of it: what the gateway that served before has let others answer
         // by what was erased is over then.
