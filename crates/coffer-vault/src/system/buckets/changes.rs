@@ -8,7 +8,7 @@ use rusqlite::{Transaction, params};
 
 use super::BucketRow;
 use super::room::Room;
-use crate::error::{Result, VaultError};
+use crate::error::Result;
 use crate::system::configuration::{BucketConfiguration, OWN_KINDS};
 use crate::system::{Held, System};
 
@@ -37,7 +37,7 @@ impl Held<'_> {
         };
         let done = self.change_then(change, Box::new(settle));
         // None settles it before this is let go of.
-        if matches!(done, Err(VaultError::SystemInDoubt)) {
+        if done.is_err() && self.system.has_doubt() {
             for row in rows {
                 row.documents.doubt(true);
             }
