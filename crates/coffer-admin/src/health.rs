@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use coffer_durable::rfc3339;
+use coffer_vault::{FenceState, FenceStatus};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
@@ -57,10 +58,29 @@ async fn not_ready(admin: &Admin) -> Option<String> {
     if !admin.status.is_ready() {
         return Some(admin.status.word().to_owned());
     }
+    if let Some(why) = admin.vault.fence_now().as_ref().and_then(fenced_off) {
+        return Some(why);
+    }
     let why = admin.vault.why_not_writable().await?;
     Some(format!(
         "not ready: the data folder can't be written: {why}"
     ))
+}
+
+/// Why nothing is changed here, of a server that is fenced off. What its store said is for the log.
+fn fenced_off(fence: &FenceStatus) -> Option<String> {
+    let copy = &fence.copy;
+    match fence.state {
+        FenceState::Alone => None,
+        FenceState::NotReached => Some(format!(
+            "not ready: fenced off: its copy {copy} was not reached in time, or not yet since the \
+             start, so nothing is changed here until it is"
+        )),
+        FenceState::Ended => Some(format!(
+            "not ready: fenced off: another serves in its place, as its copy {copy} says, so \
+             nothing is changed here any more; send clients to that one"
+        )),
+    }
 }
 
 /// Until when clients accept the server's certificate.
@@ -87,6 +107,7 @@ async fn metrics(State(admin): State<Admin>) -> Response {
             quotas: admin.vault.quotas_by_id(),
             copies: admin.vault.copies_now(),
             standby: admin.vault.standby_now(),
+            fence: admin.vault.fence_now(),
             cache: admin.vault.cache_now(),
         },
         &admin.data,
@@ -100,6 +121,23 @@ async fn metrics(State(admin): State<Admin>) -> Response {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn what_is_fenced_off_is_not_ready() {
+        let told = |state| {
+            let copy = "far".to_owned();
+            fenced_off(&FenceStatus { copy, state })
+        };
+        assert_eq!(told(FenceState::Alone), None);
+        for (state, said) in [
+            (FenceState::NotReached, "its copy far was not reached"),
+            (FenceState::Ended, "another serves in its place"),
+        ] {
+            let told = told(state).unwrap_or_default();
+            assert!(told.starts_with("not ready: fenced off: "), "{told}");
+            assert!(told.contains(said), "{told}");
+        }
+    }
 
     #[test]
     fn how_long_the_certificate_lasts() {

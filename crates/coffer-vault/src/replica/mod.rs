@@ -22,6 +22,7 @@ use crate::copies::{
     Synchronous,
 };
 use crate::error::{CopyError, Result, VaultError};
+use crate::fence::FenceStatus;
 use crate::vault::Vault;
 
 mod blobs;
@@ -83,6 +84,11 @@ impl Vault {
     /// How the cache of a gateway's blobs stands; none of a server that has all of them.
     pub fn cache_now(&self) -> Option<CacheStatus> {
         self.inner.open_buckets.cache_status()
+    }
+
+    /// How it stands, of a server that is fenced by a copy.
+    pub fn fence_now(&self) -> Option<FenceStatus> {
+        self.inner.gate.fence()
     }
 
     /// The same, for who watches the server.
@@ -154,7 +160,7 @@ impl Vault {
             copies.registry.get(&entry.name)?;
             let stopped = this.stop_copy(&entry.name).await;
             this.inner.open_buckets.taps.unfollow(entry.cursor);
-            let inner = this.inner.clone();
+            let (inner, name) = (this.inner.clone(), entry.name.clone());
             let removed = blocking(move || {
                 inner.copies.registry.change(|entries| {
                     let found = entries.iter_mut().find(|found| found.id == entry.id);
@@ -169,9 +175,23 @@ impl Vault {
                 copies.waited_for.remove(&synchronous);
             }
             removed?;
+            this.fence_is_removed(&name);
             this.settle_left().await
         };
         self.act(actor, role, act, facts, work).await
+    }
+
+    /// By a copy that is kept up no more none tells whether another serves.
+    fn fence_is_removed(&self, name: &str) {
+        if self.inner.gate.is_fenced_by(name) {
+            let problem = "it was removed: start the server without --fenced-by";
+            self.inner.gate.not_reached(name, problem.to_owned());
+            tracing::warn!(
+                copy = name,
+                "the copy that fences this server is removed: nothing is changed any more once \
+                 --fenced-after has passed. Start the server without --fenced-by"
+            );
+        }
     }
 
     /// Has receipts that waited for copies say that these were given up: what lies there then has
@@ -207,6 +227,10 @@ impl Vault {
         let mut log = log;
         if let Err(error) = self.settle_left().await {
             tracing::error!(%error, "receipts of copies that were given up still say pending");
+        }
+        if let (false, Some(fence)) = (self.inner.copies.is_readable, self.fence_now()) {
+            let problem = CopyError::Registry.to_string();
+            self.inner.gate.not_reached(&fence.copy, problem);
         }
         for entry in self.inner.copies.registry.current() {
             self.follow(&entry, log.take()).await;
