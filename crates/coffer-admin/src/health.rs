@@ -47,8 +47,7 @@ async fn ready(State(admin): State<Admin>) -> Response {
         text.push_str(&format!("the gateway at {address} serves\n"));
     }
     if let Some(standby) = admin.vault.standby_now() {
-        let lag_seconds = standby.lag_seconds;
-        text.push_str(&format!("standby, {lag_seconds:.1} s behind its copy\n"));
+        text.push_str(&follows(standby.lag_seconds, admin.vault.is_gateway()));
     }
     (status, text).into_response()
 }
@@ -65,6 +64,15 @@ async fn not_ready(admin: &Admin) -> Option<String> {
     Some(format!(
         "not ready: the data folder can't be written: {why}"
     ))
+}
+
+/// How far what is served is behind what is followed.
+fn follows(lag_seconds: f64, is_gateway: bool) -> String {
+    if is_gateway {
+        format!("this gateway follows, {lag_seconds:.1} s behind the engine's log\n")
+    } else {
+        format!("standby, {lag_seconds:.1} s behind its copy\n")
+    }
 }
 
 /// Why nothing is changed here, of a server that is fenced off. What its store said is for the log.
@@ -137,6 +145,17 @@ mod tests {
             assert!(told.starts_with("not ready: fenced off: "), "{told}");
             assert!(told.contains(said), "{told}");
         }
+    }
+
+    #[test]
+    fn a_gateway_that_follows_is_no_standby() {
+        let standby = follows(1.25, false);
+        assert_eq!(standby, "standby, 1.2 s behind its copy\n");
+        let gateway = follows(0.0, true);
+        assert_eq!(
+            gateway,
+            "this gateway follows, 0.0 s behind the engine's log\n"
+        );
     }
 
     #[test]

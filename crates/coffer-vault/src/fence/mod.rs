@@ -125,7 +125,12 @@ impl ChangeGate {
         self.right.clone()
     }
 
-    /// Whether this server is a gateway of an engine.
+    /// Whether this server is a gateway of an engine, be it that it serves or that it follows.
+    pub(crate) fn is_gateway(&self) -> bool {
+        self.is_of_engine() || self.follows_engine
+    }
+
+    /// Whether this server is the gateway of an engine that serves.
     pub(crate) fn is_of_engine(&self) -> bool {
         self.right.is_some()
     }
@@ -249,6 +254,7 @@ mod tests {
             let gate = ChangeGate::new(Some(&link), None);
             let refused = gate.check().unwrap_err();
             assert!(refused.to_string().contains(told), "{refused}");
+            assert_eq!(gate.is_gateway(), is_of_engine);
             let told_of = gate.refuse_on_follower("it reads");
             assert_eq!(told_of.is_err(), is_of_engine);
         }

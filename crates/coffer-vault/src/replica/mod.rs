@@ -86,6 +86,11 @@ impl Vault {
         self.inner.open_buckets.cache_status()
     }
 
+    /// Whether this server is a gateway of an engine, be it that it serves or that it follows.
+    pub fn is_gateway(&self) -> bool {
+        self.inner.gate.is_gateway()
+    }
+
     /// How it stands, of a server that is fenced by a copy.
     pub fn fence_now(&self) -> Option<FenceStatus> {
         self.inner.gate.fence()
