@@ -5,7 +5,7 @@ import shutil
 import time
 from pathlib import Path
 
-from harness.administration import from_afar, make_subject
+from harness.administration import ask, from_afar, make_subject, run
 from harness.clients import s3_client
 from harness.sealed_copies import (
     BUCKET,
@@ -188,6 +188,30 @@ def replica_receipts(server):
         assert verified.returncode == 0 and "copy: far" in verified.stdout, verified
         receipts.append(json.loads(shown.stdout))
     return receipts
+
+
+def test_a_copy_that_ended_before_it_was_made_is_on_no_receipt(server, tmp_path):
+    def given_up(name):
+        replica(server, "add", name, url_of(tmp_path / name))
+        replica(server, "remove", name)
+
+    def erased(what, name):
+        receipt = ask(server, what, "erase", name, "--yes")
+        passed = [told for told in receipt["verification"] if "not listed: " in told]
+        return [copy["name"] for copy in receipt["copies"]], passed
+
+    given_up("one")
+    run(server, "level", "create", "secret", "--rank", "2")
+    s3_client(server).create_bucket(Bucket="later")
+    given_up("two")
+    run(server, "level", "create", "hidden", "--rank", "3")
+    names, [told] = erased("level", "hidden")
+    assert names == [] and told.endswith("not listed: 2"), (names, told)
+    for what, name in [("bucket", "later"), ("level", "secret")]:
+        names, [told] = erased(what, name)
+        assert names == ["two"] and told.endswith("not listed: 1"), (names, told)
+    # What was there while they were kept up may be there still.
+    assert erased("bucket", BUCKET) == (["one", "two"], [])
 
 
 def test_an_erased_bucket_is_removed_from_copies(server, tmp_path):

@@ -165,25 +165,36 @@ impl Vault {
             copies.registry.get(&entry.name)?;
             let stopped = this.stop_copy(&entry.name).await;
             this.inner.open_buckets.taps.unfollow(entry.cursor);
-            let (inner, name) = (this.inner.clone(), entry.name.clone());
-            let removed = blocking(move || {
-                inner.copies.registry.change(|entries| {
-                    let found = entries.iter_mut().find(|found| found.id == entry.id);
-                    if let Some(found) = found {
-                        found.removed_ms = Some(now_ms());
-                    }
-                })
-            })
-            .await;
+            let removed = this.note_removed(&entry).await;
             // Only now: a start after a stop in between would wait for it again.
             if let (Ok(()), Some(synchronous)) = (&removed, stopped) {
                 copies.waited_for.remove(&synchronous);
             }
             removed?;
-            this.fence_is_removed(&name);
+            this.fence_is_removed(&entry.name);
             this.settle_left().await
         };
         self.act(actor, role, act, facts, work).await
+    }
+
+    /// Remembers that a copy is kept up no more, whose task has ended: what is made from now on was
+    /// never in it.
+    async fn note_removed(&self, entry: &Entry) -> Result<()> {
+        // What is just being made or erased counts as there.
+        let _changing = self.inner.changing_buckets.lock().await;
+        let levels = self.inner.keystore.levels().into_iter();
+        let buckets = self.inner.system.buckets_and_doubts().into_iter();
+        let made = levels.map(|level| level.created_ms);
+        let newest_ms = made.chain(buckets.map(|row| row.created_ms)).max();
+        let (inner, id) = (self.inner.clone(), entry.id);
+        blocking(move || {
+            inner.copies.registry.change(|entries| {
+                if let Some(found) = entries.iter_mut().find(|found| found.id == id) {
+                    (found.removed_ms, found.newest_ms) = (Some(now_ms()), newest_ms);
+                }
+            })
+        })
+        .await
     }
 
     /// By a copy that is kept up no more none tells whether another serves.
