@@ -5,7 +5,7 @@ import shutil
 import time
 from pathlib import Path
 
-from harness.administration import ask, from_afar, make_subject, run
+from harness.administration import ask, from_afar, make_subject, refused, run
 from harness.clients import s3_client
 from harness.sealed_copies import (
     BUCKET,
@@ -173,6 +173,28 @@ def test_a_copy_on_another_coffer(server, tmp_path):
         assert done["blob_count"] == 3, done
         with served(tmp_path / "second", keys) as second:
             check(second, ["small-1", "middle-1", "large-1", "small-2", "middle-2"])
+
+
+def test_the_state_of_all_copies_is_shown_without_a_name(server, tmp_path):
+    assert "`coffer replica add` begins one" in refused(server, "replica", "status")
+    assert 'no copy "far"' in refused(server, "replica", "status", "far")
+    for name in ("far", "near"):
+        replica(server, "add", name, url_of(tmp_path / name))
+    told = run(server, "replica", "status")
+    heads = [line.split() for line in told.splitlines() if line.startswith("name ")]
+    assert [words[-1] for words in heads] == ["far", "near"], told
+    assert [copy["name"] for copy in ask(server, "replica", "status")] == ["far", "near"]
+
+
+def test_a_restore_says_what_its_time_is_of(server, tmp_path):
+    put(server, ["small-1"])
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    caught_up(server)
+    keys = keys_of(server, tmp_path / "restored")
+    server.kill()
+    done = coffer("restore", "--from", url_of(tmp_path / "copy"), "--data", keys, text=True)
+    assert done.returncode == 0, done
+    assert ", when its last change was made: 1 buckets" in done.stdout, done
 
 
 def replica_receipts(server):
