@@ -49,6 +49,12 @@ def followed(server, tmp_path):
     standby.close()
 
 
+def test_what_a_standby_has_not_counted_is_said(followed):
+    assert "-: not known before the first request" in run(followed, "bucket", "list")
+    told = followed.output
+    assert not any(" mb " in line for line in told), told
+
+
 def writes(server):
     """Why a write is refused; nothing, if it is not."""
     client = s3_client(server)
