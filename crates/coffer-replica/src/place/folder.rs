@@ -58,8 +58,8 @@ impl fmt::Display for Folder {
     }
 }
 
-/// An upload in parts, which tells why its end failed: who ends one gives it up then, and that would
-/// say that there is none any more.
+/// An upload in parts, which tells why its end failed: who ends one gives it up then, and that
+/// would say that there is none any more.
 #[derive(Debug)]
 struct Upload {
     inner: Box<dyn MultipartUpload>,

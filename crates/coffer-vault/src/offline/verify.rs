@@ -31,8 +31,8 @@ struct Walk<T> {
 impl Offline {
     /// Opens all that is stored, and tells what does not open; the last event is the end. Of a
     /// folder that was copied while a server ran on it, that it is no consistent copy is told in
-    /// place of each damage. Buckets that a restore of others left out are none. `elsewhere` is damage that the caller has found in files of its own:
-    /// it is told first, and counted.
+    /// place of each damage. Buckets that a restore of others left out are none. `elsewhere` is
+    /// damage that the caller has found in files of its own: it is told first, and counted.
     pub async fn verify(&self, elsewhere: Vec<String>, told: impl FnMut(VerifyEvent)) {
         let mut walk = Walk::new(told);
         for what in elsewhere {

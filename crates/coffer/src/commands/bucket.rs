@@ -182,8 +182,8 @@ fn many(buckets: &[Bucket]) -> String {
 }
 
 /// What a dash stands for.
-const CLOSED: &str = "-: not known before the first request for the bucket opens it, or not told to \
-                      who may not list it\n";
+const CLOSED: &str = "-: not known before the first request for the bucket opens it, or not told \
+                      to who may not list it\n";
 
 fn one(bucket: &Bucket) -> String {
     let unknown = || "not known while it is closed".to_owned();
