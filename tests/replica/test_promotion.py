@@ -110,6 +110,8 @@ def test_an_original_that_is_fenced_changes_nothing(server, followed):
     assert not is_ready and "another serves in its place" in told, told
     within(lambda: "Send clients to that one" in server.log())
     assert ready(followed)[0]
+    # Commands find where it serves S3, though it is not ready.
+    assert "small-1" in run(server, "ls", f"s3://{BUCKET}/")
     assert "promoted" in refused(server, "level", "create", "secret", "--rank", "2")
     assert s3_client(server).get_object(Bucket=BUCKET, Key="small-1")["Body"].read()
     assert "fenced off" in refused(server, "level", "create", "secret", "--rank", "2")
