@@ -97,10 +97,12 @@ pub fn tell(
         (Some(receipt), ..) => {
             show_done(json, &receipt, receipt_sheet)?;
             // Not on standard output, which scripts keep as the receipt.
+            let id = receipt.pointer("/id").and_then(Value::as_str);
             for copy in pending(&receipt) {
                 eprintln!(
                     "PENDING: copy {copy} has not taken the keystore without the keys yet; \
-                     `coffer receipt show` says when it has"
+                     `coffer receipt show {}` says when it has",
+                    id.unwrap_or("ID")
                 );
             }
             if let Some(keep_apart) = outcome.keep_apart {

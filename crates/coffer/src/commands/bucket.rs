@@ -174,8 +174,16 @@ fn many(buckets: &[Bucket]) -> String {
             moment(&bucket.created_at),
         ]
     };
-    table(&columns, buckets.iter().map(row))
+    let mut text = table(&columns, buckets.iter().map(row));
+    if buckets.iter().any(|bucket| bucket.object_count.is_none()) {
+        text.push_str(CLOSED);
+    }
+    text
 }
+
+/// What a dash stands for.
+const CLOSED: &str = "-: not known before the first request for the bucket opens it, or not told \
+                      to who may not list it\n";
 
 fn one(bucket: &Bucket) -> String {
     let unknown = || "not known while it is closed".to_owned();
