@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            undo::say(&format!("coffer-lab: {error}"));
+            undo::say(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -98,7 +98,8 @@ fn run(command: &Command) -> Result<()> {
             write_report(page, &compare::read(record)?, &published()?)
         }
         Command::Site { folder, machines } => {
-            let count = site::write(&site::read(machines)?, folder)?;
+            let machines = machines.clone().map_or_else(site::sent, Ok)?;
+            let count = site::write(&site::read(&machines)?, folder)?;
             let index = folder.join("index.html");
             table::print(&format!("{count} pages: {}\n", index.display()))
         }

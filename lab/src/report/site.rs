@@ -2,7 +2,7 @@
 //! that is picked.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ use crate::record::published::{CONFIDENCE_MIN, published};
 use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::experiments::groups;
-use crate::report::table::{figure, interval, place};
+use crate::report::table::{figure, interval, none_ended, place};
 use crate::report::{STYLE, commit, compare, day, framed, page, remarks};
 use coffer_measure::comparison::EQUIVALENT_WITHIN;
 
@@ -30,6 +30,31 @@ pub struct Machine {
     pub name: String,
     /// What it found.
     pub record: Record,
+}
+
+/// Where a repository keeps the records that were sent.
+const SENT: &str = "docs/lab/machines";
+
+/// The records of the repository that this folder lies in, or else this program.
+///
+/// # Errors
+///
+/// When neither lies in one.
+pub fn sent() -> Result<PathBuf> {
+    let starts = [std::env::current_dir(), std::env::current_exe()];
+    sent_above(starts.iter().flatten().map(PathBuf::as_path))
+}
+
+fn sent_above<'a>(mut starts: impl Iterator<Item = &'a Path>) -> Result<PathBuf> {
+    let found = starts.find_map(|start| {
+        let mut places = start.ancestors().map(|place| place.join(SENT));
+        places.find(|place| place.is_dir())
+    });
+    found.ok_or_else(|| LabError::Data {
+        file: SENT.to_owned(),
+        what: "is neither in this folder nor above it: name a folder of records with --machines"
+            .to_owned(),
+    })
 }
 
 /// Reads all records of a folder, in the order of their names.
@@ -282,7 +307,12 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
         let point = experiment.of(name)?.at(x)?;
         point.estimate(experiment.unit)
     };
-    if !found.iter().flatten().any(|one| point(one).is_some()) {
+    let unended = |experiment: &&Experiment| {
+        let point = experiment.of(name)?.at(x)?;
+        none_ended(point, experiment.unit)
+    };
+    let is_there = |one: &&Experiment| point(one).is_some() || unended(one).is_some();
+    if !found.iter().flatten().any(is_there) {
         return html! {};
     }
     let axis = found.iter().flatten().next().map(|one| one.axis);
@@ -304,7 +334,9 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
                             small { (one.unit.short()) (interval(&found)) }
                         }
                     }
-                    None => td data-machine=(index) { "–" },
+                    None => td data-machine=(index) {
+                        (experiment.as_ref().and_then(unended).unwrap_or("–".into()))
+                    },
                 }
             }
         }
@@ -353,5 +385,20 @@ mod tests {
         assert!(error.contains("other letters"), "{error}");
         fs::remove_dir_all(&folder).unwrap();
         assert!(read(&from).is_err());
+    }
+
+    #[test]
+    fn records_are_found_from_within_a_repository_and_asked_for_elsewhere() {
+        let folder = std::env::temp_dir().join(format!("lab-sent-{}", std::process::id()));
+        let (sent, deep) = (folder.join("there").join(SENT), folder.join("there/a/b"));
+        fs::create_dir_all(&sent).unwrap();
+        fs::create_dir_all(&deep).unwrap();
+        let starts = [folder.join("elsewhere"), deep];
+        let found = sent_above(starts.iter().map(PathBuf::as_path));
+        let missed = sent_above(starts[..1].iter().map(PathBuf::as_path));
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found.unwrap(), sent);
+        let missed = missed.unwrap_err().to_string();
+        assert!(missed.contains("--machines"), "{missed}");
     }
 }
