@@ -19,7 +19,7 @@ use coffer_lab::measuring::calibration::calibrate;
 use coffer_lab::measuring::rounds::Effort;
 use coffer_lab::raw::{self, loop_alone, raw};
 use coffer_lab::record::published::{Published, published};
-use coffer_lab::record::{Agreement, Experiment, Record};
+use coffer_lab::record::{Agreement, Experiment, Record, sent};
 use coffer_lab::report::{compare, site, table};
 use coffer_lab::{file, kernel, net, report, sendfile, server};
 use time::OffsetDateTime;
@@ -98,7 +98,7 @@ fn run(command: &Command) -> Result<()> {
             write_report(page, &compare::read(record)?, &published()?)
         }
         Command::Site { folder, machines } => {
-            let machines = machines.clone().map_or_else(site::sent, Ok)?;
+            let machines = machines.clone().map_or_else(sent::folder, Ok)?;
             let count = site::write(&site::read(&machines)?, folder)?;
             let index = folder.join("index.html");
             table::print(&format!("{count} pages: {}\n", index.display()))

@@ -17,6 +17,8 @@ pub mod published;
 
 pub mod shares;
 
+pub mod sent;
+
 #[cfg(test)]
 pub(crate) mod planted;
 
