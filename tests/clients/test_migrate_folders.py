@@ -1,5 +1,6 @@
 """coffer migrate from folders."""
 
+import json
 import os
 
 import pytest
@@ -206,6 +207,9 @@ def test_a_report_takes_the_place_of_files_only(migrator, s3, shares):
     assert link.is_symlink()
     assert file.stat().st_mode & 0o777 == 0o600
     assert shares.name in file.read_text()
+    version, bucket = (json.loads(line) for line in file.read_text().splitlines())
+    assert version["outcome"] == "moved" and float(version["modified"]) > 1_700_000_000
+    assert "outcome" not in bucket and (bucket["versions"], bucket["moved"]) == (1, 1), bucket
     out, _ = migrator.run("migrate", shares.parent, "--report", "/dev/stdout")
     assert b'"outcome":"there"' in out
     for wrong in (migrator.home, "-"):
