@@ -141,10 +141,11 @@ pub(super) fn one(moved: &Moved) -> Counts {
 }
 
 const EXAMPLES: &str = "\
-Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, --credentials, or the
-server's own with --data; the address from --endpoint, AWS_ENDPOINT_URL, a profile, or with --data
-it is that of the server on this machine. Large files go in parts, and go on where they broke off
-when the same command is given again. Each part is compared by its checksum. Times of files are
+Keys come from --credentials, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile, the address
+from --endpoint, AWS_ENDPOINT_URL or a profile. --data means the server on that folder as a whole,
+with its address, key and authority, before the environment; where nothing says an address, the
+server on the folder of other commands is meant. Large files go in parts, and go on where they broke
+off when the same command is given again. Each part is compared by its checksum. Times of files are
 kept, their modes and owners are not. With -r, what fails is named, the rest goes on, and the exit
 status is 1. Of a server that opens later what comes sealed
 (`coffer serve --verify later`), the verdict is waited for, and what it finds damaged is an error.
