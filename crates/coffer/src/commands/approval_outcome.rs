@@ -1,6 +1,5 @@
 //! Erases and exports: how they are asked for, and what becomes of them.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -12,6 +11,7 @@ use serde_json::Value;
 
 use crate::commands::export::Export;
 use crate::error::Error;
+use crate::output::asking::ask_for;
 use crate::output::printable::size;
 use crate::output::table::{done, moment, sheet, show, show_done};
 
@@ -162,27 +162,12 @@ pub fn confirm(what: &str, name: &str, waived: u8) -> Result<(), Error> {
     } else {
         format!("the {what}'s name")
     };
-    eprint!(
+    let scripts = if is_default { "--yes --yes" } else { "--yes" };
+    let question = format!(
         "All that {what} {name} holds will be gone for good, with its names and its keys.\n\
          {more}Type {asks_for} to erase it: "
     );
-    let mut typed = String::new();
-    let read = io::stderr()
-        .flush()
-        .and_then(|()| io::stdin().read_line(&mut typed));
-    if read.is_ok() && typed.trim() == wanted {
-        return Ok(());
-    }
-    let scripts = if is_default { "--yes --yes" } else { "--yes" };
-    if !typed.ends_with('\n') {
-        eprintln!();
-    }
-    let said = if typed.trim().is_empty() {
-        format!("nothing was typed where `{wanted}` was asked for")
-    } else {
-        format!("that is not {wanted}")
-    };
-    Err(Error::NotConfirmed { said, scripts })
+    ask_for(&wanted, &question, "erased", scripts)
 }
 
 /// Whether it is the level that clients get who name none.

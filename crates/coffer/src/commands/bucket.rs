@@ -13,7 +13,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::commands::approval_outcome::{EraseArgs, erase};
-use crate::commands::rotation::rotate;
+use crate::commands::rotation::{RotateArgs, rotate};
 use crate::error::Error;
 use crate::output::printable::{age, size};
 use crate::output::table::{AnswerArgs, Flush, done, moment, sheet, show, show_done, table};
@@ -65,10 +65,7 @@ pub enum BucketCommand {
     Erase(EraseArgs),
     /// Give a bucket a new key, while it is in use
     #[command(after_help = EXAMPLES)]
-    Rotate {
-        /// Bucket
-        name: String,
-    },
+    Rotate(RotateArgs),
     /// End unfinished multipart uploads, with all their parts
     #[command(after_help = END_EXAMPLES)]
     EndUploads(EndUploadsArgs),
@@ -131,9 +128,7 @@ pub async fn bucket(server: &AdminClient, args: &BucketArgs) -> Result<ExitCode,
         BucketCommand::Show { name } => {
             show(json, &server.get::<Bucket>(&path(name)).await?, one)?;
         }
-        BucketCommand::Rotate { name } => {
-            return rotate(server, &format!("{}/rotate", path(name)), json).await;
-        }
+        BucketCommand::Rotate(args) => return rotate(server, "bucket", args, json).await,
         BucketCommand::EndUploads(args) => end_uploads(server, args, json).await?,
         BucketCommand::Delete { name } => {
             server.delete(&path(name)).await?;

@@ -1,6 +1,5 @@
 //! `coffer rm`.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use serde_json::json;
 use super::progress::Lines;
 use super::{MovingArgs, Progress, ServiceArgs, Storing, Typed, Way, ended, until_interrupted};
 use crate::error::Error;
+use crate::output::asking::ask_for;
 use crate::output::printable::printable;
 
 /// `coffer rm`.
@@ -88,20 +88,10 @@ pub async fn rm(typed: &Typed<'_>, args: &RmArgs) -> Result<ExitCode, Error> {
 /// Has a person say that all of it is to go.
 fn confirm(place: &Location) -> Result<(), Error> {
     let name = printable(&place.to_string());
-    eprint!(
+    let question = format!(
         "All objects whose names begin with {name} will be deleted.\nType yes to delete them: "
     );
-    let mut typed = String::new();
-    let read = io::stderr()
-        .flush()
-        .and_then(|()| io::stdin().read_line(&mut typed));
-    if read.is_ok() && typed.trim() == "yes" {
-        return Ok(());
-    }
-    Err(Error::Option {
-        option: "-r",
-        problem: "that is not yes; nothing was deleted (scripts say --yes)".to_owned(),
-    })
+    ask_for("yes", &question, "deleted", "--yes")
 }
 
 const EXAMPLES: &str = "\
