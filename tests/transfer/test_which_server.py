@@ -74,3 +74,14 @@ def test_a_folder_without_a_key_takes_one_from_elsewhere(own_server, home):
     keys = {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": secret}
     assert "kept" in run(home, "ls", "--data", server.data, **keys)
     assert "kept" in run(home, "ls", "--data", server.data, "--credentials", home / "kept-apart")
+
+
+def test_the_authority_of_a_source_has_an_option_of_its_own(server, own_server, home):
+    source = own_server("source").start()
+    key_id, secret = source.credentials()
+    keys = {"COFFER_SOURCE_ACCESS_KEY_ID": key_id, "COFFER_SOURCE_SECRET_ACCESS_KEY": secret}
+    migrate = ("migrate", source.endpoint, "--data", server.data, "--dry-run")
+    told = run(home, *migrate, code=1, **keys)
+    assert "not trusted here: give that with --source-ca (" in told
+    assert "AWS_CA_BUNDLE" not in told
+    run(home, *migrate, "--source-ca", source.ca, **keys)

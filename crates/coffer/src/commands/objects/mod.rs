@@ -136,6 +136,7 @@ impl Typed<'_> {
             retrying: Some(Arc::new(move |error, wait| {
                 told.retrying(&error.to_string(), wait);
             })),
+            ..ClientOptions::default()
         };
         let settings = Settings::find(&wanted)?;
         Ok(Arc::new(Client::new(settings, options)?))
