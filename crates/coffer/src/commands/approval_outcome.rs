@@ -100,7 +100,11 @@ pub fn tell(
             for copy in pending(&receipt) {
                 eprintln!(
                     "PENDING: copy {copy} has not taken the keystore without the keys yet; \
-                     `coffer receipt show` says when it has"
+                     `coffer receipt show {}` says when it has",
+                    receipt
+                        .pointer("/id")
+                        .and_then(Value::as_str)
+                        .unwrap_or("ID")
                 );
             }
             if let Some(keep_apart) = outcome.keep_apart {
@@ -175,29 +179,34 @@ fn is_default(what: &str, name: &str) -> bool {
     what == "level" && name == "default"
 }
 
-/// A request, for people.
+/// A request, for people: what it is about, and nothing of what it is not.
 fn request_sheet(request: &PendingRequest) -> String {
-    sheet([
-        ("request", request.id.clone()),
-        ("wants", request.wants.clone()),
-        ("level", request.level.clone().unwrap_or("all".to_owned())),
-        ("to", request.to.clone().unwrap_or("-".to_owned())),
+    let approved = match request.approved_by_names.as_slice() {
+        [] => "none yet, but who asked for it".to_owned(),
+        names => format!("{}, and who asked for it", names.join(", ")),
+    };
+    let rows = [
+        ("request", Some(request.id.clone())),
+        ("wants", Some(request.wants.clone())),
         (
-            "records before",
-            request.before.clone().unwrap_or("-".to_owned()),
+            "level",
+            Some(request.level.clone().unwrap_or("all".to_owned())),
         ),
-        (
-            "lock time",
-            request.lock_time.clone().unwrap_or("-".to_owned()),
-        ),
-        ("replica", request.replica.clone().unwrap_or("-".to_owned())),
-        ("bucket", request.bucket.clone().unwrap_or("-".to_owned())),
-        ("requested by", requester(request)),
-        ("requested (UTC)", moment(&request.requested_at)),
-        ("expires (UTC)", moment(&request.expires_at)),
-        ("custodians", request.approvals.to_string()),
-        ("approved by", request.approved_by_names.join(", ")),
-    ])
+        ("to", request.to.clone()),
+        ("records before", request.before.clone()),
+        ("lock time", request.lock_time.clone()),
+        ("replica", request.replica.clone()),
+        ("bucket", request.bucket.clone()),
+        ("requested by", Some(requester(request))),
+        ("requested (UTC)", Some(moment(&request.requested_at))),
+        ("expires (UTC)", Some(moment(&request.expires_at))),
+        ("custodians", Some(request.approvals.to_string())),
+        ("approved by", Some(approved)),
+    ];
+    let told = rows
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    sheet(told)
 }
 
 /// Who asked, by name and access key.
@@ -327,4 +336,33 @@ pub fn receipt_sheet(receipt: &Value) -> String {
         lines.push_str(&format!("copy: {copy}\n"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_tells_what_it_is_about() {
+        let mut request: PendingRequest = serde_json::from_value(serde_json::json!({
+            "id": "3f", "wants": "level.erase", "level": "secret", "recipients": [],
+            "requested_by": "CFA", "requested_by_name": "ann",
+            "requested_at": "2026-01-01T00:00:00.000Z",
+            "expires_at": "2026-01-02T00:00:00.000Z", "approvals": 2, "approved_by": [],
+            "approved_by_names": [], "approved": false,
+        }))
+        .unwrap();
+        let told = request_sheet(&request);
+        assert!(
+            told.contains("secret") && told.contains("none yet, but who asked"),
+            "{told}"
+        );
+        assert!(
+            !told.contains("records before") && !told.contains("lock time"),
+            "{told}"
+        );
+        assert!(told.lines().all(|line| !line.ends_with(" -")), "{told}");
+        request.approved_by_names = vec!["ben".to_owned()];
+        assert!(request_sheet(&request).contains("ben, and who asked for it"));
+    }
 }
