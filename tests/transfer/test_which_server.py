@@ -85,3 +85,10 @@ def test_the_authority_of_a_source_has_an_option_of_its_own(server, own_server, 
     assert "not trusted here: give that with --source-ca (" in told
     assert "AWS_CA_BUNDLE" not in told
     run(home, *migrate, "--source-ca", source.ca, **keys)
+
+
+def test_the_port_of_administration_is_told_as_such(server, home):
+    key_id, secret = server.credentials()
+    keys = {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": secret}
+    told = run(home, "ls", "--endpoint", server.admin_endpoint, "--ca", server.ca, code=1, **keys)
+    assert "administration of a coffer answers there: S3 has a port of its own" in told

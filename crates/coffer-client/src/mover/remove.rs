@@ -11,11 +11,22 @@ use crate::mover::location::Location;
 use crate::s3::ObjectName;
 
 impl Mover {
-    /// Deletes an object. That there is none is no error, as with S3.
+    /// Deletes an object. That there is none is no error, as with S3, but where the name is that of
+    /// a folder, as it were: then what is below it was meant.
     ///
     /// # Errors
     /// [`MoverError`].
     pub async fn remove(&self, name: &ObjectName) -> Result<(), MoverError> {
+        if name.key.ends_with('/')
+            && name.version_id.is_none()
+            && let Err(
+                absent @ MoverError::Absent {
+                    has_bucket: true, ..
+                },
+            ) = self.head(name).await
+        {
+            return Err(absent);
+        }
         Ok(self.client.delete_object(name).await?)
     }
 
