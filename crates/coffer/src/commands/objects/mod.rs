@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use coffer_client::mover::{Counts, Mover, MoverError, MoverOptions, Transfer};
+use coffer_client::mover::{Counts, Location, Mover, MoverError, MoverOptions, Transfer};
 use coffer_client::s3::{Client, ClientOptions};
 use coffer_client::{AdminClient, Settings, Wanted};
 use tokio::signal::unix::{SignalKind, signal};
@@ -274,6 +274,39 @@ fn ended(progress: &Progress, counts: Counts) -> Result<ExitCode, Error> {
     match counts.failed {
         0 => Ok(ExitCode::SUCCESS),
         _ => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// What was typed, in two: what is moved, and behind it where to. `usage` is the command.
+fn parted<'a>(
+    places: &'a [PathBuf],
+    usage: &'static str,
+) -> Result<(&'a [PathBuf], &'a Path), Error> {
+    match places.split_last() {
+        Some((target, sources)) if !sources.is_empty() => Ok((sources, target.as_path())),
+        _ => Err(Error::Option {
+            option: usage,
+            problem: "say what is moved, and behind it where to".to_owned(),
+        }),
+    }
+}
+
+/// A place in a bucket, of what was typed.
+fn location(place: &Path) -> Result<Location, MoverError> {
+    match place.to_str() {
+        Some(text) => text.parse(),
+        None => Err(MoverError::Location {
+            text: place.display().to_string(),
+            problem: "write it in UTF-8, as names of objects are",
+        }),
+    }
+}
+
+/// That two of what was named would have one name.
+fn twice(name: String) -> MoverError {
+    MoverError::Location {
+        text: name,
+        problem: "two of what is moved would have this name: move them one by one",
     }
 }
 
