@@ -35,9 +35,9 @@ pub async fn rotate(
 ) -> Result<ExitCode, Error> {
     let RotateArgs { name, yes } = args;
     let destroyed = format!(
-        "The keys that {what} {name} has now will be destroyed, and so will the root key: objects \
-         of more than 16 KiB\ncan't be read any more in its backups and in moments of its copies \
-         from before, and copies of\nthe root key from before open nothing."
+        "The keys that {what} {name} has now will be destroyed, and the root key replaced. In \
+         backups and in moments\nof copies from before, its objects of more than 16 KiB can't be \
+         read any more, and copies of the root key\nfrom before open nothing."
     );
     confirm(&destroyed, *yes)?;
     let path = format!("/v1/{what}s/{}/rotate", segment(name));

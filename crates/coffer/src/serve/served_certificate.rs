@@ -143,9 +143,9 @@ fn local(config: &Config, files: &Files) -> Source {
 fn tell_of_mark(certificate: &Certificate) {
     if certificate.is_authoritys() {
         tracing::warn!(
-            "the server's certificate is marked as an authority's (CA:TRUE), as `openssl req -x509` \
-             makes them: some clients refuse that, among them the commands of coffer. Make one that \
-             says basicConstraints=critical,CA:FALSE, and send SIGHUP"
+            "the server's certificate is marked as an authority's (CA:TRUE), as `openssl req \
+             -x509` makes them: some clients refuse that, among them the commands of coffer. Make \
+             one that says basicConstraints=critical,CA:FALSE, and send SIGHUP"
         );
     }
 }

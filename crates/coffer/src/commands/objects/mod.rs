@@ -164,7 +164,7 @@ impl Typed<'_> {
             std::env::var_os(name).is_some_and(|named| named.as_os_str() == value.as_os_str())
         };
         if let Some(data) = &self.data.data {
-            let has_key = { KEY_VARIABLES.iter() }.any(is_set);
+            let has_key = KEY_VARIABLES.iter().any(is_set);
             if !(of_environment("COFFER_DATA", data) && has_key) {
                 return Ok(Some(Folder {
                     path: data.clone(),
@@ -172,7 +172,7 @@ impl Typed<'_> {
                 }));
             }
         }
-        let has_address = { ADDRESS_VARIABLES.iter() }.any(is_set);
+        let has_address = ADDRESS_VARIABLES.iter().any(is_set);
         let is_typed = { self.data.config.as_deref() }
             .is_some_and(|config| !of_environment("COFFER_CONFIG", config));
         let named = match config::named_data(self.data) {

@@ -60,9 +60,9 @@ fn last_administrator<'a>(subjects: &'a [Subject], name: &str) -> Option<&'a Sub
 fn confirm(subject: &Subject) -> Result<(), Error> {
     let (name, roles) = (printable(&subject.name), subject.roles.join(", "));
     let question = format!(
-        "{name} is the last system administrator, with the roles {roles}. Without it, only the owner \
-         of the data folder\nand root make and change subjects and buckets, at the socket there.\n\
-         Type its name to delete it: "
+        "{name} is the last system administrator, with the roles {roles}.\nWithout it, only the \
+         owner of the data folder and root make and change subjects and buckets,\nat the socket \
+         there. Type its name to delete it: "
     );
     ask_for(&subject.name, &question, "deleted", "--yes")
 }
