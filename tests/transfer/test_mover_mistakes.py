@@ -1,5 +1,6 @@
 """What the mover says of names, keys and authorities that are not what was meant."""
 
+import datetime
 import os
 
 import pytest
@@ -72,6 +73,22 @@ def test_a_folders_name_without_r_is_told_what_takes_it(mover, s3, bucket, tmp_p
     _, told = mover.run("rm", "-r", place, code=2, input=b"")
     assert "nothing was typed where `yes` was asked for; nothing was deleted" in told
     assert "scripts say --yes" in told
+
+
+def test_a_lock_is_told_as_what_it_is(mover, s3):
+    bucket = "locked-for-an-hour"
+    s3.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    lock = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": until}
+    version = s3.put_object(Bucket=bucket, Key="k", Body=b"k", **lock)["VersionId"]
+    s3.put_object(Bucket=bucket, Key="l", Body=b"l")
+    _, told = mover.run("rm", f"s3://{bucket}/k", "--version-id", version, code=1)
+    assert "no access key may, while a lock for compliance" in told
+    assert "this access key may not" not in told
+    events = mover.events("rm", "-r", "--versions", f"s3://{bucket}", "--yes", code=1)
+    [failed] = [event for event in events if event["event"] == "failed"]
+    assert failed["what"] == f"s3://{bucket}/k (version {version})"
+    assert (events[-1]["done"], events[-1]["failed"]) == (1, 1)
 
 
 def test_a_prefix_is_not_copied_into_itself(mover, s3, bucket):
