@@ -78,6 +78,8 @@ def test_a_folder_without_a_key_takes_one_from_elsewhere(own_server, home):
 
 def test_the_authority_of_a_source_has_an_option_of_its_own(server, own_server, home):
     source = own_server("source").start()
+    s3_client(source).create_bucket(Bucket="moving-in")
+    s3_client(source).put_object(Bucket="moving-in", Key="a", Body=b"a")
     key_id, secret = source.credentials()
     keys = {"COFFER_SOURCE_ACCESS_KEY_ID": key_id, "COFFER_SOURCE_SECRET_ACCESS_KEY": secret}
     migrate = ("migrate", source.endpoint, "--data", server.data, "--dry-run")
