@@ -1,5 +1,6 @@
 """What the mover says of names, keys and authorities that are not what was meant."""
 
+import datetime
 import os
 
 import pytest
@@ -54,6 +55,40 @@ def test_a_prefix_that_no_name_has_is_told(mover, s3, bucket, tmp_path):
     s3.create_bucket(Bucket="copies-of-nothing")
     mover.run("cp", "-r", f"s3://{bucket}", "s3://copies-of-nothing/to/")
     s3.delete_bucket(Bucket="copies-of-nothing")
+
+
+def test_a_folders_name_without_r_is_told_what_takes_it(mover, s3, bucket, tmp_path):
+    s3.put_object(Bucket=bucket, Key="2026/a", Body=b"a")
+    place = f"s3://{bucket}/2026/"
+    _, told = mover.run("rm", place, code=1)
+    assert "no object 2026/ in the bucket" in told and "with -r all" in told
+    for into in (tmp_path, tmp_path / "alone"):
+        _, told = mover.run("get", place, into, code=1)
+        assert "-r" in told, told
+    s3.put_object(Bucket=bucket, Key="2026/", Body=b"")
+    mover.run("rm", place)
+    assert [each["Key"] for each in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["2026/a"]
+    # A name that is missing is no error, as with S3.
+    mover.run("rm", f"s3://{bucket}/missing")
+    _, told = mover.run("rm", "-r", place, code=2, input=b"")
+    assert "nothing was typed where `yes` was asked for; nothing was deleted" in told
+    assert "scripts say --yes" in told
+
+
+def test_a_lock_is_told_as_what_it_is(mover, s3):
+    bucket = "locked-for-an-hour"
+    s3.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    lock = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": until}
+    version = s3.put_object(Bucket=bucket, Key="k", Body=b"k", **lock)["VersionId"]
+    s3.put_object(Bucket=bucket, Key="l", Body=b"l")
+    _, told = mover.run("rm", f"s3://{bucket}/k", "--version-id", version, code=1)
+    assert "no access key may, while a lock for compliance" in told
+    assert "this access key may not" not in told
+    events = mover.events("rm", "-r", "--versions", f"s3://{bucket}", "--yes", code=1)
+    [failed] = [event for event in events if event["event"] == "failed"]
+    assert failed["what"] == f"s3://{bucket}/k (version {version})"
+    assert (events[-1]["done"], events[-1]["failed"]) == (1, 1)
 
 
 def test_a_prefix_is_not_copied_into_itself(mover, s3, bucket):

@@ -221,9 +221,8 @@ def test_addresses_need_not_be_typed(server, bucket, tmp_path):
 
     def run(*arguments, code=0, **more):
         command = [BINARY, *map(str, arguments)]
-        done = subprocess.run(
-            command, env=environment | more, capture_output=True, timeout=60, check=False
-        )
+        options = {"cwd": home, "capture_output": True, "timeout": 60, "check": False}
+        done = subprocess.run(command, env=environment | more, **options)
         assert done.returncode == code, done
         return (done.stdout + done.stderr).decode()
 

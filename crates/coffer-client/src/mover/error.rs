@@ -208,6 +208,10 @@ fn absent(name: &ObjectName, has_bucket: bool) -> String {
         (false, _) => {
             format!("there is no bucket {bucket} ({code}); `coffer ls` lists the buckets there are")
         }
+        (true, None) if name.key.ends_with('/') => format!(
+            "there is no object {key} in the bucket {bucket} ({code}); with -r all objects are \
+             meant whose names begin so"
+        ),
         (true, None) => format!(
             "there is no object {key} in the bucket {bucket} ({code}); \
              `coffer ls s3://{bucket}` lists what there is"
@@ -234,6 +238,11 @@ mod tests {
         let (code, text) = told(&name, true);
         assert_eq!(code, "NoSuchKey");
         assert!(text.starts_with(r"there is no object a\nk in the bucket b (NoSuchKey)"));
+        let folder = told(&ObjectName::new("b", "2026/"), true).1;
+        assert!(
+            folder.contains("no object 2026/ ") && folder.contains("with -r all"),
+            "{folder}"
+        );
         let (code, text) = told(&name, false);
         assert_eq!(code, "NoSuchBucket");
         assert!(text.starts_with("there is no bucket b (NoSuchBucket)"));

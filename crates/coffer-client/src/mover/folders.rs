@@ -95,7 +95,39 @@ impl Crowd {
     }
 }
 
+impl Counts {
+    /// Counts what another piece of work did, too.
+    pub fn include(&mut self, other: Self) {
+        self.done += other.done;
+        self.bytes += other.bytes;
+        self.failed += other.failed;
+    }
+}
+
 impl Mover {
+    /// Stores these files, many at once. One that fails is told and counted.
+    pub async fn put_files(self: &Arc<Self>, files: Vec<(PathBuf, ObjectName)>) -> Counts {
+        let mut crowd = Crowd::new(self);
+        for (path, name) in files {
+            let (what, mover) = (path.display().to_string(), Arc::clone(self));
+            let work = async move { Ok(mover.put(&path, &name).await?.bytes) };
+            crowd.add(what, work).await;
+        }
+        crowd.all().await
+    }
+
+    /// Fetches these objects, many at once. One that fails is told and counted.
+    pub async fn fetch_files(self: &Arc<Self>, objects: Vec<(ObjectName, PathBuf)>) -> Counts {
+        let mut crowd = Crowd::new(self);
+        for (name, path) in objects {
+            let what = format!("s3://{}/{}", name.bucket, name.key);
+            let mover = Arc::clone(self);
+            let work = async move { Ok(mover.get(&name, &path).await?.bytes) };
+            crowd.add(what, work).await;
+        }
+        crowd.all().await
+    }
+
     /// Stores all files below a folder, under names that begin with `to`.
     ///
     /// # Errors
@@ -331,38 +363,4 @@ fn path_of(object: &ListedObject, prefix: &str) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_stay_below_the_folder() {
-        let path = |key: &str, prefix: &str| {
-            let object = ListedObject {
-                key: key.to_owned(),
-                bytes: 0,
-                etag: String::new(),
-                modified: String::new(),
-            };
-            path_of(&object, prefix)
-        };
-        assert_eq!(path("p/a/b c", "p/"), Some(PathBuf::from("a/b c")));
-        assert_eq!(path("p/a/", "p/"), Some(PathBuf::from("a")));
-        assert_eq!(path("a", ""), Some(PathBuf::from("a")));
-        assert_eq!(path("p/", "p/"), Some(PathBuf::new()));
-        for bad in [
-            "p/../x", "p//x", "p/a//b", "p/./x", "p/a/..", "p/\0", "q/x", "p//",
-        ] {
-            assert_eq!(path(bad, "p/"), None, "{bad}");
-        }
-        assert_eq!(path("/etc/passwd", ""), None);
-    }
-
-    #[test]
-    fn files_have_the_names_of_their_paths() {
-        let key = |path: &str| key_of(Path::new(path), Path::new("/f"), "p/");
-        assert_eq!(key("/f/a/b c").as_deref(), Some("p/a/b c"));
-        use std::os::unix::ffi::OsStrExt;
-        let bad = Path::new("/f").join(std::ffi::OsStr::from_bytes(b"\xff"));
-        assert_eq!(key_of(&bad, Path::new("/f"), ""), None);
-    }
-}
+mod tests;

@@ -329,7 +329,8 @@ pub fn target_path(key: &str, to: &Path) -> Result<PathBuf, MoverError> {
     if matches!(name, "" | "." | "..") || name.contains('\0') {
         return Err(MoverError::Unsuitable {
             path,
-            problem: "is a folder, and the object's name has no name for a file in it",
+            problem: "is a folder, and the object's name has no name for a file in it: -r fetches \
+                      all objects whose names begin so, and a target that names a file this one",
         });
     }
     Ok(path.join(name))

@@ -211,6 +211,7 @@ fn retrying(retries: u32, progress: &Arc<Progress>) -> ClientOptions {
         retrying: Some(Arc::new(move |error, wait| {
             told.retrying(&error.to_string(), wait);
         })),
+        authority_by: "--source-ca",
     }
 }
 
