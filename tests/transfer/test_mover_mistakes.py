@@ -68,6 +68,28 @@ def test_a_prefix_is_not_copied_into_itself(mover, s3, bucket):
     assert s3.get_object(Bucket=bucket, Key="fg/b")["Body"].read() == b"x"
 
 
+def test_a_prefix_is_not_copied_over_what_is_not_copied_yet(mover, s3, bucket):
+    bodies = {"y/y/z": b"inner", "y/z": b"outer"}
+    for key, body in bodies.items():
+        s3.put_object(Bucket=bucket, Key=key, Body=body)
+    for target in ("", "y/"):
+        command = ("cp", "-r", f"s3://{bucket}/y/y/", f"s3://{bucket}/{target}")
+        _, told = mover.run(*command, code=2)
+        assert "holds what is copied" in told
+    _, told = mover.run("cp", "-r", f"s3://{bucket}/y/", f"s3://{bucket}/", code=2)
+    assert "holds what is copied" in told
+    for key, body in bodies.items():
+        assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == body
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 2
+    # Another bucket holds none of it.
+    s3.create_bucket(Bucket="copies-beside")
+    mover.run("cp", "-r", f"s3://{bucket}/y/", "s3://copies-beside/")
+    for key, body in {"y/z": b"inner", "z": b"outer"}.items():
+        assert s3.get_object(Bucket="copies-beside", Key=key)["Body"].read() == body
+        s3.delete_object(Bucket="copies-beside", Key=key)
+    s3.delete_bucket(Bucket="copies-beside")
+
+
 def test_a_wrong_key_is_told_as_such(mover, s3, bucket, tmp_path):
     for key, body in (("a", b"a"), ("empty", b"")):
         s3.put_object(Bucket=bucket, Key=key, Body=body)

@@ -67,8 +67,11 @@ pub enum MoverError {
         /// The file.
         path: PathBuf,
     },
-    /// The object changed while it was fetched.
-    #[error("the object was replaced while it was fetched; run this again for what is there now")]
+    /// The object changed while it was fetched or copied.
+    #[error(
+        "the object was replaced while it was fetched or copied; run this again for what is there \
+         now"
+    )]
     ObjectChanged,
     /// What arrived is not what the server says that it stores.
     #[error(

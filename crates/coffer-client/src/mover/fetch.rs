@@ -15,7 +15,7 @@ use crate::mover::target::Target;
 use crate::mover::{Mover, Watch};
 use crate::s3::checksum::Algorithm;
 use crate::s3::{Answer, ObjectName, Request, S3Error};
-use crate::sealed::{Asked, Offer, SEALED, SealedError, TRANSFER_HEADER};
+use crate::sealed::{Asked, Offer, SEALED, SealedError, Stop, TRANSFER_HEADER};
 
 /// The content that is wanted, and no other.
 #[derive(Debug, Clone)]
@@ -58,6 +58,15 @@ impl Arriving {
 
     fn is_whole(&self) -> bool {
         self.at == self.range.end
+    }
+}
+
+/// What receives on a thread of its own, which ends with what waits for it.
+struct Receiving(Arc<Stop>);
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }
 
@@ -241,8 +250,10 @@ impl Mover {
         };
         drop(document);
         let mut lane = self.sealed.lane();
+        let receiving = Receiving(Arc::default());
+        let stop = Arc::clone(&receiving.0);
         let received = spawn_blocking(move || {
-            let received = lane.receive(&offer, |_, bytes| {
+            let received = lane.receive_until(&offer, &stop, |_, bytes| {
                 arriving.take(bytes).map_err(|error| {
                     arriving.failure = Some(error);
                     io::Error::other("kept")
@@ -292,7 +303,7 @@ fn is_content_range(told: &str, range: &Range<u64>, of: u64) -> bool {
 }
 
 /// An ETag without its quotes. What packs an answer on the way makes it a weak one.
-fn bare(etag: &str) -> &str {
+pub(super) fn bare(etag: &str) -> &str {
     etag.trim_start_matches("W/").trim_matches('"')
 }
 
