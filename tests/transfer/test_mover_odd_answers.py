@@ -10,8 +10,10 @@ import pytest
 from harness.mover import Mover
 from harness.server import clean_environment
 
-LIST = """<ListBucketResult><IsTruncated>{more}</IsTruncated>{token}<Contents><Key>p/k</Key>\
-<Size>5</Size><ETag>"listed"</ETag></Contents></ListBucketResult>"""
+LISTED = '<Contents><Key>p/k</Key><Size>5</Size><ETag>"listed"</ETag></Contents>'
+
+ENDLESS = """<IsTruncated>true</IsTruncated>\
+<NextContinuationToken>t</NextContinuationToken>"""
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -30,8 +32,8 @@ class Answering(BaseHTTPRequestHandler):
 
     def do_GET(self):
         path = urlsplit(self.path)
-        query = parse_qs(path.query)
-        if "prefix" in query or "list-type" in query or "versions" in query:
+        query = parse_qs(path.query, keep_blank_values=True)
+        if "prefix" in query:
             self.list(query)
         elif path.path == "/":
             token = "<ContinuationToken>t</ContinuationToken>"
@@ -53,9 +55,8 @@ class Answering(BaseHTTPRequestHandler):
             more = f"<IsTruncated>true</IsTruncated>{ends}"
             self.xml(f"<ListVersionsResult>{more}</ListVersionsResult>")
             return
-        is_endless = query.get("prefix") == ["round/"]
-        token = "<NextContinuationToken>t</NextContinuationToken>" if is_endless else ""
-        self.xml(LIST.format(more=str(is_endless).lower(), token=token))
+        listed = ENDLESS if query["prefix"] == ["round/"] else LISTED
+        self.xml(f"<ListBucketResult>{listed}</ListBucketResult>")
 
     def do_PUT(self):
         self.xml('<CopyObjectResult><ETag>"now"</ETag></CopyObjectResult>')

@@ -84,6 +84,18 @@ pub enum MoverError {
         /// What was found.
         found: String,
     },
+    /// The same of what went to standard output, and can't be taken back.
+    #[error(
+        "what was written to standard output does not have the object's checksum ({expected}, but \
+         {found}): use nothing of it; run this again, and have the server verified if it happens \
+         again"
+    )]
+    DamagedOutput {
+        /// What the server says.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
     /// What the server stored is not what was sent.
     #[error("the server stored something else than was sent ({told}, but {sent} was sent)")]
     StoredOtherwise {
@@ -175,7 +187,9 @@ impl MoverError {
             Self::Unsuitable { .. } => "unsuitable_file",
             Self::SourceChanged { .. } => "source_changed",
             Self::ObjectChanged => "object_changed",
-            Self::Damaged { .. } | Self::StoredOtherwise { .. } => "checksum_mismatch",
+            Self::Damaged { .. } | Self::DamagedOutput { .. } | Self::StoredOtherwise { .. } => {
+                "checksum_mismatch"
+            }
             Self::StoredDamaged => "stored_damaged",
             Self::Unverified { .. } => "unverified",
             Self::NotSealed { .. } => "no_sealed_transfer",

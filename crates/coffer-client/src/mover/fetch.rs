@@ -44,7 +44,7 @@ struct Arriving {
 impl Arriving {
     /// Takes bytes that lie at the place where the last ones ended.
     fn take(&mut self, bytes: &[u8]) -> Result<(), MoverError> {
-        let wanted = (self.range.end - self.at).min(bytes.len() as u64) as usize;
+        let wanted = self.left().min(bytes.len() as u64) as usize;
         let bytes = &bytes[..wanted];
         match &*self.sink {
             Sink::File(target) => target.write(self.at, bytes)?,
@@ -57,7 +57,11 @@ impl Arriving {
     }
 
     fn is_whole(&self) -> bool {
-        self.at == self.range.end
+        self.left() == 0
+    }
+
+    fn left(&self) -> u64 {
+        self.range.end - self.at
     }
 }
 
@@ -312,6 +316,13 @@ async fn take_all(mut answer: Answer, arriving: &mut Arriving) -> Result<(), Mov
     let mut held: Vec<u8> = Vec::with_capacity(WRITE_BYTES);
     let broken = loop {
         match answer.next().await {
+            Ok(Some(bytes)) if bytes.len() as u64 > arriving.left() - held.len() as u64 => {
+                return Err(S3Error::Unreadable {
+                    endpoint: answer.endpoint.to_string(),
+                    problem: "is longer than was announced",
+                }
+                .into());
+            }
             Ok(Some(bytes)) => held.extend_from_slice(&bytes),
             Ok(None) => break None,
             Err(error) => break Some(error),

@@ -120,7 +120,7 @@ fn credentials(
             // Its file is the server's own, and knows no profiles.
             return Credentials::of_file(&data.join("credentials"), "default");
         }
-        if let Some(found) = Credentials::of_variables(environment) {
+        if let Some(found) = Credentials::of_variables(environment)? {
             return Ok(found);
         }
     }
@@ -139,13 +139,20 @@ fn credentials(
             "has its access key by {name}, which is not done here; `aws configure \
              export-credentials --profile {profile} --format env` prints one to set"
         ),
-        None => match wanted.key_advice {
-            Some(advice) => format!("has no access key: {advice}"),
-            None => format!(
-                "has no access key: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
-                 --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
-            ),
-        },
+        None => {
+            let lacks = if files.has(profile) || profile == "default" {
+                "has no access key"
+            } else {
+                "there is no such profile in AWS's files"
+            };
+            match wanted.key_advice {
+                Some(advice) => format!("{lacks}: {advice}"),
+                None => format!(
+                    "{lacks}: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
+                     --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
+                ),
+            }
+        }
     };
     Err(ClientError::Credentials {
         place: format!("profile {profile}"),
@@ -191,6 +198,13 @@ impl Files {
         let section = format!("services {services}");
         let config = self.config.as_ref()?;
         config.value(&section, "s3.endpoint_url").map(str::to_owned)
+    }
+
+    /// Whether a profile is named at all.
+    fn has(&self, profile: &str) -> bool {
+        let has =
+            |ini: &Option<Ini>, section: &str| ini.as_ref().is_some_and(|ini| ini.has(section));
+        has(&self.credentials, profile) || has(&self.config, &Self::section(profile))
     }
 
     fn credentials(&self, profile: &str) -> Option<Credentials> {
@@ -332,7 +346,24 @@ mod tests {
         );
         let none = home.find(&Wanted::default(), &[("AWS_PROFILE", "none")]);
         let told = none.unwrap_err().to_string();
+        assert!(told.contains("there is no such profile"), "{told}");
+        home.write(".aws/config", "[profile empty]\nregion = r\n");
+        let none = home.find(&Wanted::default(), &[("AWS_PROFILE", "empty")]);
+        let told = none.unwrap_err().to_string();
         assert!(told.contains("AWS_ACCESS_KEY_ID"), "{told}");
+        for (half, other) in [(KEY[0], KEY[1]), (KEY[1], KEY[0])] {
+            let told = home.find(&Wanted::default(), &[half]).unwrap_err();
+            let told = told.to_string();
+            let expected = format!("{}: is set without {}: set both", half.0, other.0);
+            assert!(told.contains(&expected), "{told}");
+            // What was typed is used before it.
+            let typed = Wanted {
+                endpoint: Some("https://t"),
+                profile: Some("p"),
+                ..Wanted::default()
+            };
+            assert!(home.find(&typed, &[half]).is_ok());
+        }
         std::fs::remove_file(home.0.path().join(".aws/config")).unwrap();
         let told = home.find(&Wanted::default(), &[]).unwrap_err().to_string();
         assert!(
