@@ -84,8 +84,8 @@ pub const S3_MESSAGE_CHARACTERS: usize = 500;
 /// How often a request is sent again, unless told otherwise.
 pub const S3_RETRIES: u32 = 8;
 
-/// How often a server is asked again that has never answered and refuses connections, or whose
-/// connections are reset: with the pauses below, for three to six seconds, in which a server starts.
+/// How often a server is asked again that has never answered, and refuses connections or whose
+/// connections are reset: with the pauses below, for three to six seconds, in which one starts.
 pub const S3_REFUSED_RETRIES: u32 = 5;
 
 /// How long is waited before a request is sent again: at first up to so long, each time twice.

@@ -169,6 +169,14 @@ impl MoverError {
         }
     }
 
+    /// The same of what went to standard output.
+    pub(super) fn of_output(self) -> Self {
+        match self {
+            Self::Damaged { expected, found } => Self::DamagedOutput { expected, found },
+            error => error,
+        }
+    }
+
     /// For programs: a word that stays the same.
     pub fn code(&self) -> &str {
         match self {

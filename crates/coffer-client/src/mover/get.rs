@@ -305,12 +305,7 @@ impl Mover {
         out.flush()
             .map_err(MoverError::local("writing", Path::new("standard output")))?;
         let compared = summing.compared(&told, was_all_sealed);
-        let compared = compared.map_err(|error| match error {
-            MoverError::Damaged { expected, found } => {
-                MoverError::DamagedOutput { expected, found }
-            }
-            error => error,
-        })?;
+        let compared = compared.map_err(MoverError::of_output)?;
         let here = Here {
             piece: Piece {
                 start: 0,
