@@ -132,3 +132,43 @@ fn long_names_have_short_ones_beside_them() {
     assert!(is_unfinished(&beside(OsStr::new("a"), PART_END)));
     assert!(!is_unfinished(OsStr::new(".a.part")));
 }
+
+#[test]
+fn another_file_in_its_place_is_not_taken_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let (part, copy) = (
+        folder.path().join(".file.coffer-part"),
+        folder.path().join("copy"),
+    );
+    let (target, _) = Target::open(&path, &content("1")).unwrap();
+    let piece = Piece {
+        start: 0,
+        end: 4,
+        crc: 1,
+    };
+    target.note(&piece).unwrap();
+    drop(target);
+    fs::copy(&part, &copy).unwrap();
+    fs::rename(&copy, &part).unwrap();
+    let (target, pieces) = Target::open(&path, &content("1")).unwrap();
+    assert_eq!(pieces, []);
+    fs::copy(&part, &copy).unwrap();
+    fs::rename(&copy, &part).unwrap();
+    let error = target.finish(None).unwrap_err();
+    assert!(matches!(error, MoverError::Unsuitable { .. }), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("missing/file");
+    let error = Target::open(&path, &content("1")).err().unwrap();
+    let told = error.to_string();
+    assert!(
+        told.contains("/missing is no folder that there is"),
+        "{told}"
+    );
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
