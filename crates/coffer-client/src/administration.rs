@@ -230,7 +230,7 @@ impl AdminClient {
             problem: "an S3 service answers there; administration has a port of its own, 9001 \
                       unless the server was told otherwise (--admin-listen)"
                 .to_owned(),
-            is_refused: false,
+            may_pass: false,
         }
     }
 

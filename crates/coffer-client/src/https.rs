@@ -81,10 +81,10 @@ impl HttpsServer {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub async fn connect(&self, tls: &TlsConnector) -> Result<TlsStream<TcpStream>, ClientError> {
-        let unreachable = |problem: String, is_refused| ClientError::Unreachable {
+        let unreachable = |problem: String, may_pass| ClientError::Unreachable {
             endpoint: self.text.clone(),
             problem,
-            is_refused,
+            may_pass,
         };
         let connecting = async {
             let tcp = TcpStream::connect((bare(&self.host), self.port)).await?;
@@ -94,12 +94,23 @@ impl HttpsServer {
         match timeout(CONNECT_TIMEOUT, connecting).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => {
-                let is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
-                Err(unreachable(told(&error, self.authority_by), is_refused))
+                let problem = told(&error, self.authority_by);
+                Err(unreachable(problem, may_pass(&error)))
             }
             Err(_) => Err(unreachable("it does not answer".to_owned(), false)),
         }
     }
+}
+
+/// Whether another connection, made soon, may go well where this one failed.
+pub(crate) fn may_pass(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+    )
 }
 
 /// Why a connection failed, and what to do where that is known.

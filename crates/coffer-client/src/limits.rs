@@ -65,6 +65,9 @@ pub const TRANSFER_HEAD_BYTES: usize = 4096;
 /// Headers of such an answer.
 pub const TRANSFER_HEADERS: usize = 32;
 
+/// Answers that are none yet (`1xx`) before one of them.
+pub const TRANSFER_INTERIM_HEADS: usize = 8;
+
 /// Chunks that are received and opened, or sealed and sent, at a time. Their 512 KiB, twice, stay
 /// in a processor's second cache, and are few system calls.
 pub const TRANSFER_BATCH_CHUNKS: usize = 32;
@@ -81,8 +84,8 @@ pub const S3_MESSAGE_CHARACTERS: usize = 500;
 /// How often a request is sent again, unless told otherwise.
 pub const S3_RETRIES: u32 = 8;
 
-/// How often a server is asked again that has never answered and refuses connections: with the
-/// pauses below, for three to six seconds, in which a server starts.
+/// How often a server is asked again that has never answered, and refuses connections or whose
+/// connections are reset: with the pauses below, for three to six seconds, in which one starts.
 pub const S3_REFUSED_RETRIES: u32 = 5;
 
 /// How long is waited before a request is sent again: at first up to so long, each time twice.

@@ -59,7 +59,7 @@ pub use self::get::target_path;
 pub use self::location::Location;
 pub use self::sealed_way::Transfer;
 
-pub(crate) use self::journal::open_own;
+pub(crate) use self::journal::make_own;
 pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::Source;
@@ -134,13 +134,8 @@ impl Mover {
     /// Waits, for a while, until none of what was begun works any more: work that was told to stop
     /// ends at its next pause.
     pub async fn at_rest(self: &Arc<Self>) {
-        // Each piece of work holds the mover; one is left to the one that asks.
-        let resting = async {
-            while Arc::strong_count(self) > 1 {
-                sleep(REST_PAUSE).await;
-            }
-        };
-        let _ = timeout(REST_WAIT, resting).await;
+        // Each piece of work holds the mover.
+        alone(self).await;
     }
 
     /// What the server says of an object. To the question for a head, a server says only that
@@ -190,4 +185,14 @@ impl Mover {
     fn tell(&self, event: &Event<'_>) {
         self.watch.event(event);
     }
+}
+
+/// Waits, for a while, until what asks is the only one that holds something.
+async fn alone<T>(held: &Arc<T>) {
+    let waiting = async {
+        while Arc::strong_count(held) > 1 {
+            sleep(REST_PAUSE).await;
+        }
+    };
+    let _ = timeout(REST_WAIT, waiting).await;
 }

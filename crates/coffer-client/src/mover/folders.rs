@@ -295,8 +295,9 @@ impl Mover {
     /// Has the server copy all objects whose names begin with that of `from`.
     ///
     /// # Errors
-    /// When they can't be listed, or the copies would lie among what is copied: then there would
-    /// be no end of it. All else is told and counted.
+    /// When they can't be listed, or the copies would lie among what is copied, or what is copied
+    /// among them: then there would be no end of it, or copies would replace what is to be copied
+    /// yet. All else is told and counted.
     pub async fn copy_folder(
         self: &Arc<Self>,
         from: &Location,
@@ -307,6 +308,13 @@ impl Mover {
                 text: to.to_string(),
                 problem: "lies in what is copied, so the copies would be copied as well, without \
                           an end: name a place outside of it",
+            });
+        }
+        if to.holds(from) {
+            return Err(MoverError::Location {
+                text: to.to_string(),
+                problem: "holds what is copied, so copies could replace what is not copied yet: \
+                          name a place beside it",
             });
         }
         let mut crowd = Crowd::new(self);
@@ -322,7 +330,11 @@ impl Mover {
                 let bytes = object.bytes;
                 self.tell(&Event::Found { files: 1, bytes });
                 let mover = Arc::clone(self);
-                let work = async move { Ok(mover.copy_known(&source, &target).await?.bytes) };
+                let listed = object.etag;
+                let work = async move {
+                    let moved = mover.copy_known(&source, &target, Some(&listed)).await?;
+                    Ok(moved.bytes)
+                };
                 let what = format!("s3://{}/{}", from.bucket, object.key);
                 crowd.add(what, work).await;
             }

@@ -34,7 +34,7 @@ impl Mover {
     /// Deletes all objects whose names begin with that of a place; `removed` is told of each.
     ///
     /// # Errors
-    /// When they can't be listed; all else is told and counted.
+    /// When they can't be listed, or none has such a name; all else is told and counted.
     pub async fn remove_folder(
         self: &Arc<Self>,
         from: &Location,
@@ -51,8 +51,10 @@ impl Mover {
         // same request once more would put second delete markers.
         let mut unknown: Vec<ListedObject> = Vec::new();
         let mut attempt = 0;
+        let mut has_any = false;
         loop {
             let page = self.page(from, after.as_deref()).await?;
+            has_any |= !page.objects.is_empty();
             let listed: HashSet<&str> = { page.objects.iter() }
                 .map(|object| object.key.as_str())
                 .collect();
@@ -88,9 +90,15 @@ impl Mover {
             }
             attempt = 0;
             after = page.next;
-            if after.is_none() {
-                return Ok(counts);
+            if after.is_some() {
+                continue;
             }
+            // A prefix that no name has was mistyped. A bucket may be empty.
+            if !has_any && !from.key.is_empty() {
+                let prefix = from.key.clone();
+                return Err(MoverError::NoneBegins { prefix });
+            }
+            return Ok(counts);
         }
     }
 

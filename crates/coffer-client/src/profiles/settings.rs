@@ -150,7 +150,7 @@ fn credentials(
         }
     }
     if wanted.profile.is_none()
-        && let Some(found) = Credentials::of_variables(environment)
+        && let Some(found) = Credentials::of_variables(environment)?
     {
         return Ok(found);
     }
@@ -169,13 +169,20 @@ fn credentials(
             "has its access key by {name}, which is not done here; `aws configure \
              export-credentials --profile {profile} --format env` prints one to set"
         ),
-        None => match wanted.key_advice {
-            Some(advice) => format!("has no access key: {advice}"),
-            None => format!(
-                "has no access key: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
-                 --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
-            ),
-        },
+        None => {
+            let lacks = if files.has(profile) || profile == "default" {
+                "has no access key"
+            } else {
+                "there is no such profile in AWS's files"
+            };
+            match wanted.key_advice {
+                Some(advice) => format!("{lacks}: {advice}"),
+                None => format!(
+                    "{lacks}: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
+                     --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
+                ),
+            }
+        }
     };
     Err(ClientError::Credentials {
         place: format!("profile {profile}"),
@@ -236,6 +243,13 @@ impl Files {
         let section = format!("services {services}");
         let config = self.config.as_ref()?;
         config.value(&section, "s3.endpoint_url").map(str::to_owned)
+    }
+
+    /// Whether a profile is named at all.
+    fn has(&self, profile: &str) -> bool {
+        let has =
+            |ini: &Option<Ini>, section: &str| ini.as_ref().is_some_and(|ini| ini.has(section));
+        has(&self.credentials, profile) || has(&self.config, &Self::section(profile))
     }
 
     fn credentials(&self, profile: &str) -> Option<Credentials> {

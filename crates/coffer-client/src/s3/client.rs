@@ -157,16 +157,14 @@ impl Client {
     }
 
     /// How often a server is asked that has never answered. Its address may be wrong: only one that
-    /// refuses connections may just start, which takes seconds, and is waited for once.
+    /// refuses connections may just start, which takes seconds, and is waited for once. So is one
+    /// whose connections a network resets.
     fn retries_of_unknown(&self, attempt: u32, error: &S3Error) -> u32 {
-        let is_refused = matches!(
+        let may_pass = matches!(
             error,
-            S3Error::Client(ClientError::Unreachable {
-                is_refused: true,
-                ..
-            })
+            S3Error::Client(ClientError::Unreachable { may_pass: true, .. })
         );
-        if !is_refused || self.was_waited_for.load(Relaxed) {
+        if !may_pass || self.was_waited_for.load(Relaxed) {
             return 0;
         }
         let retries = self.options.retries.min(S3_REFUSED_RETRIES);
@@ -299,11 +297,11 @@ impl Client {
             Some(ClientError::Unreachable {
                 endpoint,
                 problem,
-                is_refused,
+                may_pass,
             }) => S3Error::Client(ClientError::Unreachable {
                 endpoint: endpoint.clone(),
                 problem: problem.clone(),
-                is_refused: *is_refused,
+                may_pass: *may_pass,
             }),
             _ if self.is_first_answer_no_http(source) => self.speaks_tls(),
             _ => self.broken(told(source.unwrap_or(error))),

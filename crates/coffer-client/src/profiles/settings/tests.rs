@@ -194,7 +194,24 @@ fn what_is_missing_is_told_with_what_to_do() {
     );
     let none = home.find(&Wanted::default(), &[("AWS_PROFILE", "none")]);
     let told = none.unwrap_err().to_string();
+    assert!(told.contains("there is no such profile"), "{told}");
+    home.write(".aws/config", "[profile empty]\nregion = r\n");
+    let none = home.find(&Wanted::default(), &[("AWS_PROFILE", "empty")]);
+    let told = none.unwrap_err().to_string();
     assert!(told.contains("AWS_ACCESS_KEY_ID"), "{told}");
+    for (half, other) in [(KEY[0], KEY[1]), (KEY[1], KEY[0])] {
+        let told = home.find(&Wanted::default(), &[half]).unwrap_err();
+        let told = told.to_string();
+        let expected = format!("{}: is set without {}: set both", half.0, other.0);
+        assert!(told.contains(&expected), "{told}");
+        // What was typed is used before it.
+        let typed = Wanted {
+            endpoint: Some("https://t"),
+            profile: Some("p"),
+            ..Wanted::default()
+        };
+        assert!(home.find(&typed, &[half]).is_ok());
+    }
     std::fs::remove_file(home.0.path().join(".aws/config")).unwrap();
     let told = home.find(&Wanted::default(), &[]).unwrap_err().to_string();
     assert!(

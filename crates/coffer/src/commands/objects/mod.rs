@@ -41,7 +41,7 @@ pub struct ServiceArgs {
     pub profile: Option<String>,
     /// How often a request is sent again that met a passing error
     ///
-    /// A server that refuses the first connection is waited for up to 6 seconds.
+    /// A server that refuses the first connection, or resets it, is waited for up to 6 seconds.
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub retries: u32,
     /// Print JSON, an event a line where there are many
@@ -68,7 +68,7 @@ pub enum Way {
     Auto,
     /// Always by TLS
     Tls,
-    /// Sealed, or not at all
+    /// Sealed, or not at all; objects of up to 16 KiB have no sealed form, and go by TLS
     Sealed,
 }
 
