@@ -62,7 +62,7 @@ pub use self::sealed_way::Transfer;
 pub(crate) use self::journal::open_own;
 pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
-pub(crate) use self::source::Source;
+pub(crate) use self::source::{Seen, Source};
 pub(crate) use self::target::is_unfinished;
 pub(crate) use self::times::{MTIME_HEADER, mtime_text};
 pub(crate) use self::together::Together;
