@@ -8,6 +8,8 @@
 //!   nothing is believed: each piece is read and summed again before it counts.
 //! - A file that goes as one piece has one until it is answered: what a command stored that was
 //!   ended meanwhile is not stored again by the next.
+//! - A folder has notes of what was moved, until all of it is. They count where both sides are still
+//!   what they were then.
 //! - A source that changes while it is read is an error, and an object that changes, too: each
 //!   request for a range names the content that was first seen.
 //! - Dropping a future stops the work at once, and leaves what can be taken up again.
@@ -44,6 +46,7 @@ mod remove;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -185,6 +188,11 @@ impl Mover {
     async fn page(&self, place: &Location, after: Option<&str>) -> Result<Page, MoverError> {
         let Location { bucket, key } = place;
         Ok(self.client.list_objects(bucket, key, None, after).await?)
+    }
+
+    /// Whether what is interrupted can be gone on with: not where there is no place for notes.
+    pub fn goes_on(&self) -> bool {
+        self.options.state.is_some() && !self.told.unnoted.load(Relaxed)
     }
 
     fn tell(&self, event: &Event<'_>) {

@@ -1,6 +1,8 @@
 //! A file that says how far something has come: what it is of, then line by line what was done.
 //! A line that a crash has cut off means nothing.
 
+mod notes;
+
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -13,6 +15,8 @@ use serde::de::DeserializeOwned;
 
 use crate::limits::{JOURNAL_BYTES, JOURNAL_OPENS};
 use crate::mover::error::MoverError;
+
+pub(super) use self::notes::{FolderLine, Left, Mark, Notes, Noting, mark};
 
 /// A journal that is held by this process.
 pub(super) struct Journal {

@@ -10,7 +10,10 @@ use coffer_client::mover::{Location, Moved, target_path};
 
 use super::progress::Lines;
 use super::put::one;
-use super::{GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, until_interrupted};
+use super::{
+    GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, unless_noted,
+    until_interrupted,
+};
 use crate::error::Error;
 
 /// `coffer get`.
@@ -64,8 +67,11 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
     if args.recursive {
         let from = from.folder();
         let work = async move { working.fetch_folder(&from, &to).await };
-        let counts = until_interrupted(GOES_ON, &mover, &progress, work).await?;
-        return ended(&progress, counts);
+        let counts = until_interrupted(GOES_ON, &mover, &progress, work).await;
+        return ended(
+            &progress,
+            counts.map_err(|error| unless_noted(error, &mover))?,
+        );
     }
     let mut name = from.object()?;
     name.version_id.clone_from(&args.version_id);
@@ -90,7 +96,8 @@ A file has its name when all of it is there and has the object's checksum; until
 .NAME.coffer-part, and the same command goes on from that. Times of files that `coffer put` or
 rclone stored are kept; modes and owners are not: new files are as your umask has them. Where a
 server tells no checksum, a note says that only the length was compared, and with --json `checked`
-tells what was. With -r, what fails is named, the rest goes on, and the exit status is 1.
+tells what was. With -r, what fails is named, the rest goes on, and the exit status is 1; the
+same command then passes over what it has fetched, unless object or file changed since.
 
 Examples:
   coffer get s3://evidence/recording.mkv . --endpoint https://127.0.0.1:9000

@@ -9,7 +9,10 @@ use clap::Args;
 use coffer_client::mover::{Counts, Location, Moved, MoverError};
 
 use super::progress::Lines;
-use super::{GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, until_interrupted};
+use super::{
+    GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, unless_noted,
+    until_interrupted,
+};
 use crate::error::Error;
 
 /// `coffer put`.
@@ -94,8 +97,11 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     if args.recursive {
         let to = to.folder();
         let work = async move { working.put_folder(&from, &to).await };
-        let counts = until_interrupted(GOES_ON, &mover, &progress, work).await?;
-        return ended(&progress, counts);
+        let counts = until_interrupted(GOES_ON, &mover, &progress, work).await;
+        return ended(
+            &progress,
+            counts.map_err(|error| unless_noted(error, &mover))?,
+        );
     }
     let to = named(to, &args.from)?;
     let work = async move {
@@ -111,7 +117,11 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     } else {
         GOES_ON
     };
-    let moved: Moved = until_interrupted(left, &mover, &progress, work).await?;
+    let moved = until_interrupted(left, &mover, &progress, work).await;
+    let moved: Moved = match moved {
+        Err(error) if !is_stream => return Err(unless_noted(error, &mover)),
+        moved => moved?,
+    };
     ended(&progress, one(&moved))
 }
 
@@ -145,7 +155,8 @@ Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, --credent
 server's own with --data; the address from --endpoint, AWS_ENDPOINT_URL, a profile, or with --data
 it is that of the server on this machine. Large files go in parts, and go on where they broke off
 when the same command is given again; a file that was stored as the command was ended is found, and
-not stored again. Each part is compared by its checksum. Times of files are kept, their modes and
+not stored again. With -r, nor is what an interrupted command has stored, if neither it nor the
+object changed since. Each part is compared by its checksum. Times of files are kept, their modes and
 owners are not. With -r, what fails is named, the rest goes on, and the exit status is 1. Of a
 server that opens later what comes sealed (`coffer serve --verify later`), the verdict is waited
 for, and what it finds damaged is an error.
