@@ -119,6 +119,24 @@ def test_a_folder_becomes_one_bucket_or_a_part_of_one(migrator, s3, shares):
     assert run.buckets[shares.name]["others"] == 0
 
 
+def test_a_part_of_a_bucket_is_named_with_or_without_its_slash(migrator, s3, shares):
+    (shares / "file").write_text("y")
+    for place in (f"s3://{shares.name}/2026", f"s3://{shares.name}/2026/"):
+        migrator.migrate(place, source=shares)
+        assert names(s3, shares.name) == {"2026/file"}
+
+
+def test_a_folder_that_can_be_no_bucket_is_told_before_it_moves(migrator, s3, shares):
+    (shares / "file").write_text("y")
+    for name in ("ab", "ab--x-s3", "Not_A_Bucket"):
+        (shares.parent / name).mkdir()
+        (shares.parent / name / "file").write_text("x")
+    for words in (["--dry-run"], []):
+        run = migrator.migrate(*words, source=shares.parent, code=1)
+        assert run.codes() == ["InvalidBucketName"] * 3, words
+    assert names(s3, shares.name) == {"file"}
+
+
 def test_what_cannot_come_is_named(migrator, s3, shares):
     (shares / "good").write_text("good")
     (shares / "nowhere").symlink_to(shares / "missing")

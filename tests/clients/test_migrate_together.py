@@ -134,7 +134,7 @@ def test_a_lost_answer_stores_nothing_twice(watched, between, old, s3, bucket):
         read(s3, bucket, "k")
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("number", [1, 2, 3], ids=["first", "second", "third"])
 def test_a_lost_answer_to_a_deletion_leaves_one_marker(watched, between, old, s3, bucket, number):
     """Also where there is no object that a condition could name: before a name's first version,
     and behind another marker."""

@@ -8,8 +8,8 @@
 //!   nothing is believed: each piece is read and summed again before it counts.
 //! - A file that goes as one piece has one until it is answered: what a command stored that was
 //!   ended meanwhile is not stored again by the next.
-//! - A folder has notes of what was moved, until all of it is. They count where both sides are still
-//!   what they were then.
+//! - A folder has notes of what was moved, until all of it is. They count where both sides still
+//!   are what they were then.
 //! - A source that changes while it is read is an error, and an object that changes, too: each
 //!   request for a range names the content that was first seen.
 //! - Dropping a future stops the work at once, and leaves what can be taken up again.

@@ -239,8 +239,8 @@ impl Migration {
     }
 
     /// Puts a delete marker before what was seen, once: its version id, if one was made. After a
-    /// request without an answer it looks for the marker before it asks again, for where there is no
-    /// condition, or none that counts, a second request would make a second one.
+    /// request without an answer it looks for the marker before it asks again: without a condition,
+    /// or with one that does not count, a second request would make a second one.
     async fn marked(
         &self,
         name: &ObjectName,

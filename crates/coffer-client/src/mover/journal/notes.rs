@@ -2,8 +2,8 @@
 //! something failed, the same command goes on from there. A folder of which all was moved leaves no
 //! notes, so nothing is passed over by the next command.
 //!
-//! A line counts only where both sides are as they were left: the source is what was moved, and what
-//! it became is there. Nothing is synced: a line that is lost has a file go again.
+//! A line counts only where both sides are as they were left: the source is what was moved, and
+//! what it became is there. Nothing is synced: a line that is lost has a file go again.
 
 use std::collections::HashMap;
 use std::fs::File;

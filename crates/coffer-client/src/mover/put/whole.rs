@@ -94,8 +94,8 @@ impl Mover {
         done
     }
 
-    /// Where it is to stand that a file was begun: with others of its folder, or in a journal of its
-    /// own; nowhere, where there is no place for that, or another process stores the file.
+    /// Where it is to stand that a file was begun: with others of its folder, or in a journal of
+    /// its own; nowhere, where there is no place for that, or another process stores the file.
     fn note_of<'a>(
         &self,
         (source, from): (&Source, &Path),

@@ -239,9 +239,9 @@ fn ended(progress: &Progress, counts: Counts) -> Result<ExitCode, Error> {
 const GOES_ON: &str = "what has been moved is kept: the same command goes on from there";
 
 /// The same, where it can't be noted what was moved.
-const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there is no place to note \
-                           that: the same command begins anew; set XDG_STATE_HOME to a folder that \
-                           can be written, and it goes on";
+const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there is no place to \
+                           note that: the same command begins anew; set XDG_STATE_HOME to a \
+                           folder that can be written, and it goes on";
 
 /// An error of a command that goes on by what was noted, if it could be.
 fn unless_noted(error: Error, mover: &Mover) -> Error {
