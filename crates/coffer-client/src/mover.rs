@@ -96,6 +96,8 @@ pub struct Mover {
     watch: Arc<dyn Watch>,
     /// Uploads of streams, which can't be taken up again.
     streams: Mutex<Vec<(ObjectName, String)>>,
+    /// Notes of folders of which all was moved.
+    notes: Mutex<Vec<Arc<journal::Notes>>>,
     /// What is told once.
     told: Told,
 }
@@ -121,6 +123,7 @@ impl Mover {
             options,
             watch,
             streams: Mutex::default(),
+            notes: Mutex::default(),
             told: Told::default(),
         })
     }
@@ -188,6 +191,14 @@ impl Mover {
     async fn page(&self, place: &Location, after: Option<&str>) -> Result<Page, MoverError> {
         let Location { bucket, key } = place;
         Ok(self.client.list_objects(bucket, key, None, after).await?)
+    }
+
+    /// Forgets what was noted of folders, when all of a command is done: the next moves them anew.
+    /// Until then, of several that one command names, those that are done are known.
+    pub fn forget_notes(&self) {
+        for notes in std::mem::take(&mut *self.notes.lock()) {
+            notes.end(true);
+        }
     }
 
     /// Whether what is interrupted can be gone on with: not where there is no place for notes.

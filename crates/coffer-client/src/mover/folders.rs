@@ -128,7 +128,7 @@ impl Mover {
         }
         let notes = Arc::new(self.notes_of_put(from, to).await?);
         let counts = self.put_all(from, to, &notes).await;
-        notes.end(counts.failed == 0);
+        self.went_through(notes, counts.failed == 0);
         Ok(counts)
     }
 
@@ -197,7 +197,10 @@ impl Mover {
     ) -> Result<Counts, MoverError> {
         let notes = Arc::new(self.notes_of_get(from, to));
         let counts = self.fetch_all(from, to, &notes).await;
-        notes.end(counts.as_ref().is_ok_and(|counts| counts.failed == 0));
+        self.went_through(
+            notes,
+            counts.as_ref().is_ok_and(|counts| counts.failed == 0),
+        );
         counts
     }
 

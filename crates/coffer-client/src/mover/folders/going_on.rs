@@ -90,6 +90,15 @@ impl Mover {
         (notes, folder)
     }
 
+    /// Keeps notes until the command is done, or, where not all was moved, for the next one.
+    pub(super) fn went_through(&self, notes: Arc<Notes>, is_all_moved: bool) {
+        if is_all_moved {
+            self.notes.lock().push(notes);
+        } else {
+            notes.end(false);
+        }
+    }
+
     fn tell_of_unnoted(&self, error: &MoverError) {
         if self.told.unnoted.swap(true, Relaxed) {
             return;

@@ -68,10 +68,11 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
         let from = from.folder();
         let work = async move { working.fetch_folder(&from, &to).await };
         let counts = until_interrupted(GOES_ON, &mover, &progress, work).await;
-        return ended(
-            &progress,
-            counts.map_err(|error| unless_noted(error, &mover))?,
-        );
+        let counts = counts.map_err(|error| unless_noted(error, &mover))?;
+        if counts.failed == 0 {
+            mover.forget_notes();
+        }
+        return ended(&progress, counts);
     }
     let mut name = from.object()?;
     name.version_id.clone_from(&args.version_id);

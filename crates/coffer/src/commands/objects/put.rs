@@ -98,10 +98,11 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
         let to = to.folder();
         let work = async move { working.put_folder(&from, &to).await };
         let counts = until_interrupted(GOES_ON, &mover, &progress, work).await;
-        return ended(
-            &progress,
-            counts.map_err(|error| unless_noted(error, &mover))?,
-        );
+        let counts = counts.map_err(|error| unless_noted(error, &mover))?;
+        if counts.failed == 0 {
+            mover.forget_notes();
+        }
+        return ended(&progress, counts);
     }
     let to = named(to, &args.from)?;
     let work = async move {
