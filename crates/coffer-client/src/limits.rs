@@ -131,6 +131,13 @@ pub const JOURNAL_OPENS: u32 = 100;
 /// Bytes of a journal: 10,000 pieces of some 200 bytes.
 pub const JOURNAL_BYTES: u64 = 16 << 20;
 
+/// Lines of the notes of a folder that is moved: two for each small file that is stored, else one,
+/// of some 110 bytes each. What is beyond goes again after an interruption.
+pub const FOLDER_NOTES: u64 = 10_000_000;
+
+/// Bytes of such a line.
+pub const FOLDER_NOTE_BYTES: u64 = 64 << 10;
+
 /// Bytes that are gathered before they are written to a file.
 pub const WRITE_BYTES: usize = 1 << 20;
 

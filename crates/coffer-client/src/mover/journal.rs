@@ -1,6 +1,7 @@
 //! A file that says how far something has come: what it is of, then line by line what was done.
 //! A line that a crash has cut off means nothing.
 
+mod notes;
 mod own;
 
 use std::fs::{self, File, TryLockError};
@@ -15,6 +16,7 @@ use self::own::open_own;
 use crate::limits::{JOURNAL_BYTES, JOURNAL_OPENS};
 use crate::mover::error::MoverError;
 
+pub(super) use self::notes::{FolderLine, Left, Mark, Notes, Noting, mark};
 pub(crate) use self::own::{OTHERS_WRITE, is_named, make_own, reopen_own};
 
 /// A journal that is held by this process.

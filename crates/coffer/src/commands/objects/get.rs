@@ -12,8 +12,8 @@ use coffer_client::mover::{Counts, Location, Moved, Mover, MoverError, target_pa
 use super::progress::Lines;
 use super::put::one;
 use super::{
-    GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, location, parted, twice,
-    until_interrupted,
+    GOES_ON, GOES_ON_IN_PART, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, location,
+    parted, twice, unless_noted, until_interrupted,
 };
 use crate::error::Error;
 
@@ -75,7 +75,11 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
     if args.recursive {
         let from = from.folder();
         let work = async move { working.fetch_folder(&from, &to).await };
-        let counts = until_interrupted(GOES_ON, &mover, &progress, work).await?;
+        let counts = until_interrupted(GOES_ON, &mover, &progress, work).await;
+        let counts = counts.map_err(|error| unless_noted(error, &mover))?;
+        if counts.failed == 0 {
+            mover.forget_notes();
+        }
         return ended(&progress, counts);
     }
     let mut name = from.object()?;
@@ -131,7 +135,10 @@ async fn get_several(
         .await?;
     let (working, is_recursive) = (Arc::clone(&mover), args.recursive);
     let work = async move { fetch_all(&working, wanted, is_recursive).await };
-    let counts = until_interrupted(GOES_ON, &mover, progress, work).await?;
+    let counts = until_interrupted(GOES_ON_IN_PART, &mover, progress, work).await?;
+    if counts.failed == 0 {
+        mover.forget_notes();
+    }
     ended(progress, counts)
 }
 
@@ -172,7 +179,8 @@ A file has its name when all of it is there and has the object's checksum; until
 .NAME.coffer-part, and the same command goes on from that. Times of files that `coffer put` or
 rclone stored are kept; modes and owners are not: new files are as your umask has them. Where a
 server tells no checksum, a note says that only the length was compared, and with --json `checked`
-tells what was. With -r, what fails is named, the rest goes on, and the exit status is 1.
+tells what was. With -r, what fails is named, the rest goes on, and the exit status is 1; the
+same command then passes over what it has fetched, unless object or file changed since.
 
 Examples:
   coffer get s3://evidence/recording.mkv . --endpoint https://127.0.0.1:9000

@@ -112,7 +112,7 @@ impl MigrateArgs {
         let target = match &self.target {
             None => None,
             Some(text) => {
-                let place: Location = text.parse()?;
+                let place = text.parse::<Location>()?.folder();
                 Some(Target {
                     bucket: place.bucket,
                     prefix: place.key,

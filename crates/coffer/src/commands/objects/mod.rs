@@ -312,3 +312,20 @@ fn twice(name: String) -> MoverError {
 
 /// What goes on after an interruption.
 const GOES_ON: &str = "what has been moved is kept: the same command goes on from there";
+
+/// The same of several files or objects, of which small ones are not noted.
+const GOES_ON_IN_PART: &str = "what has been moved is kept: the same command moves small files once \
+                               more, and goes on with large ones and folders where they broke off";
+
+/// The same, where it can't be noted what was moved.
+const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there is no place to \
+                           note that: the same command begins anew; set XDG_STATE_HOME to a \
+                           folder that can be written, and it goes on";
+
+/// An error of a command that goes on by what was noted, if it could be.
+fn unless_noted(error: Error, mover: &Mover) -> Error {
+    match error {
+        Error::Interrupted { .. } if !mover.goes_on() => Error::Interrupted { left: BEGINS_ANEW },
+        error => error,
+    }
+}

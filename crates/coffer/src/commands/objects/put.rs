@@ -11,8 +11,8 @@ use coffer_client::mover::{Counts, Location, Moved, Mover, MoverError};
 
 use super::progress::Lines;
 use super::{
-    GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, location, parted, twice,
-    until_interrupted,
+    GOES_ON, GOES_ON_IN_PART, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, location,
+    parted, twice, unless_noted, until_interrupted,
 };
 use crate::error::Error;
 
@@ -106,16 +106,20 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
         [from] if args.recursive => {
             let (from, to, working) = (from.clone(), to.folder(), Arc::clone(&mover));
             let work = async move { working.put_folder(&from, &to).await };
-            until_interrupted(GOES_ON, &mover, &progress, work).await?
+            let counts = until_interrupted(GOES_ON, &mover, &progress, work).await;
+            counts.map_err(|error| unless_noted(error, &mover))?
         }
         [from] => one_file(from, to, has_stream, &mover, &progress).await?,
         several => {
             let named = all_named(several, &to)?;
             let (working, is_recursive) = (Arc::clone(&mover), args.recursive);
             let work = async move { put_all(&working, named, is_recursive).await };
-            until_interrupted(GOES_ON, &mover, &progress, work).await?
+            until_interrupted(GOES_ON_IN_PART, &mover, &progress, work).await?
         }
     };
+    if args.recursive && counts.failed == 0 {
+        mover.forget_notes();
+    }
     ended(&progress, counts)
 }
 
@@ -141,7 +145,11 @@ async fn one_file(
     } else {
         GOES_ON
     };
-    let moved: Moved = until_interrupted(left, mover, progress, work).await?;
+    let moved = until_interrupted(left, mover, progress, work).await;
+    let moved: Moved = match moved {
+        Err(error) if !is_stream => return Err(unless_noted(error, mover)),
+        moved => moved?,
+    };
     Ok(one(&moved))
 }
 
@@ -217,7 +225,8 @@ from --endpoint, AWS_ENDPOINT_URL or a profile. --data means the server on that 
 with its address, key and authority, before the environment; where nothing says an address, the
 server on the folder of other commands is meant. Large files go in parts, and go on where they broke
 off when the same command is given again; a file that was stored as the command was ended is found,
-and not stored again. Each part is compared by its checksum. Times of files are kept, their modes and
+and not stored again. With -r, nor is what an interrupted command has stored, if neither it nor the
+object changed since. Each part is compared by its checksum. Times of files are kept, their modes and
 owners are not. With -r, what fails is named, the rest goes on, and the exit status is 1. Of a server
 that opens later what comes sealed (`coffer serve --verify later`), the verdict is waited for, and
 what it finds damaged is an error.
