@@ -119,7 +119,7 @@ fn standard_output_that_takes_nothing_is_no_crash() {
 }
 
 fn all(value: &mut Value) -> std::slice::IterMut<'_, Value> {
-    value.as_array_mut().unwrap().iter_mut()
+    value.as_array_mut().expect("a list").iter_mut()
 }
 
 /// As clients of a busy machine may have found it.

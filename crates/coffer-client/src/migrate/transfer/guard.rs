@@ -288,7 +288,7 @@ impl Migration {
     }
 
     /// The version id of the delete marker that is the newest under a name.
-    async fn marker_there(&self, name: &ObjectName) -> Result<Option<String>, MigrateError> {
+    async fn marker_there(&self, name: &ObjectName) -> Result<Option<String>, S3Error> {
         let listing = self.target.list_versions(&name.bucket, &name.key, None);
         let page = listing.await?;
         let newest = { page.versions.into_iter() }
