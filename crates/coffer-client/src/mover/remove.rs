@@ -150,7 +150,7 @@ impl Mover {
         }
     }
 
-    /// Deletes versions of one bucket. Where no answer came it is asked again: what is gone stays so.
+    /// Deletes versions of one bucket, and once more where no answer came: what is gone stays so.
     async fn delete_versions(
         &self,
         bucket: &str,

@@ -66,7 +66,7 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
     let from: Vec<Location> = from.collect::<Result<_, _>>()?;
     let from = match <[Location; 1]>::try_from(from) {
         Ok([from]) => from,
-        Err(several) => return get_several(typed, args, several, to, &progress).await,
+        Err(several) => return fetch_several(typed, args, several, to, &progress).await,
     };
     let mover = typed
         .mover(&args.service, &args.moving, Storing::default(), &progress)
@@ -101,7 +101,7 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
 }
 
 /// Several objects, or what is below several prefixes, into one folder.
-async fn get_several(
+async fn fetch_several(
     typed: &Typed<'_>,
     args: &GetArgs,
     sources: Vec<Location>,

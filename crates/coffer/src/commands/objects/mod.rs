@@ -314,8 +314,9 @@ fn twice(name: String) -> MoverError {
 const GOES_ON: &str = "what has been moved is kept: the same command goes on from there";
 
 /// The same of several files or objects, of which small ones are not noted.
-const GOES_ON_IN_PART: &str = "what has been moved is kept: the same command moves small files once \
-                               more, and goes on with large ones and folders where they broke off";
+const GOES_ON_IN_PART: &str = "what has been moved is kept: the same command moves small files \
+                               once more, and goes on with large ones and folders where they \
+                               broke off";
 
 /// The same, where it can't be noted what was moved.
 const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there is no place to \
