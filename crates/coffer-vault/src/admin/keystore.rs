@@ -57,13 +57,40 @@ pub struct BackupNote {
     mark: RootMark,
 }
 
+/// What opens the keystore of an engine; the root key of a gateway comes with it.
+const GATEWAYS_KEEP: &str = "keep what opens the engine's keystore, twice and apart from its \
+                             store: the passphrase or the token that the gateways share, with a \
+                             copy of the object `identity` there, or else the file of --identity: \
+                             data is lost without it";
+
+/// What a new root key means to that.
+const GATEWAYS_ARE_TOLD: &str = "the new root key goes along in the engine's log, and what opens \
+                                 its keystore is what it was: nothing is to be copied anew";
+
 impl Vault {
+    /// What has to be kept apart from the data, in a sentence.
+    pub fn to_keep(&self) -> Option<String> {
+        if self.is_gateway() {
+            return Some(GATEWAYS_KEEP.to_owned());
+        }
+        self.root_source().as_ref().map(SourceSpec::to_keep)
+    }
+
+    /// What a new root key means for copies that are kept apart, in a sentence.
+    pub fn copies_are_stale(&self) -> Option<String> {
+        if self.is_gateway() {
+            return Some(GATEWAYS_ARE_TOLD.to_owned());
+        }
+        let source = self.root_source();
+        source.as_ref().map(SourceSpec::copies_are_stale)
+    }
+
     /// The state of the keystore.
     pub async fn keystore_status(&self, actor: &Actor) -> Result<KeystoreStatus> {
         if !actor.has(Role::Auditor) {
             self.refuse_but_custodians(actor, Act::KeystoreStatus, &Facts::new())?;
         }
-        let inner = self.inner.clone();
+        let (inner, to_keep) = (self.inner.clone(), self.to_keep());
         blocking(move || {
             let keystore = &inner.keystore;
             let (source, buckets) = (keystore.source(), keystore.buckets());
@@ -75,7 +102,7 @@ impl Vault {
             Ok(KeystoreStatus {
                 id: keystore.id().to_string(),
                 generation: keystore.generation(),
-                to_keep: spec.as_ref().map(SourceSpec::to_keep),
+                to_keep,
                 source: spec.map_or_else(|| source.describe(), |spec| spec.to_string()),
                 backup: note.map(|note| {
                     let opens = keystore.opens_with(&note.mark);
