@@ -45,8 +45,8 @@ pub(crate) fn remove_doomed_folder(inner: &Inner, id: BucketId) -> Result<()> {
     inner.system.forget_doomed(id)
 }
 
-/// Removes folders of buckets whose making ended before they had a key: nothing is in them. One that
-/// is young may be on its way here, from another server.
+/// Removes folders of buckets whose making ended before they had a key: nothing is in them. One
+/// that is young may be on its way here, from another server.
 pub(crate) fn remove_empty_folders(inner: &Inner) -> Result<()> {
     let buckets = inner.folder.buckets();
     Folder::assure_own(&buckets)?;

@@ -165,8 +165,8 @@ impl System {
         buckets.by_name.get(name).or_else(may_be_made).cloned()
     }
 
-    /// Whether it is not certain that a bucket is there, or what is set of it. One that is just being
-    /// made is not there yet, and one that is just being removed still is.
+    /// Whether it is not certain that a bucket is there, or what is set of it. One that is just
+    /// being made is not there yet, and one that is just being removed still is.
     pub(crate) fn is_in_doubt(&self, row: &BucketRow) -> bool {
         let buckets = self.buckets.read();
         let may_be_there =

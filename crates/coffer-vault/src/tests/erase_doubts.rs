@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coffer_seal::BucketId;
+
 use crate::access::{Actor, BucketName, Subject};
 use crate::approvals::GuardedOutcome;
 use crate::erase::EraseDraft;
 use crate::error::VaultError;
-use crate::system::Kind;
+use crate::system::{Kind, System};
 use crate::vault::{Vault, VaultOptions};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
@@ -70,21 +72,41 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
     }
 }
 
-/// One of an earlier version may have been told of as failed, and its bucket used since.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_draft_of_an_earlier_version_is_dropped_by_a_start() {
-    let data = tempfile::tempdir().unwrap();
-    let (vault, subject, name) = scene(data.path()).await;
-    let id = vault.inner.system.bucket(&name).unwrap().id;
+/// Leaves the draft of an erase, and keys that it has not destroyed.
+async fn leave_a_draft(vault: &Vault, name: &BucketName) -> BucketId {
+    let id = vault.inner.system.bucket(name).unwrap().id;
     let inner = vault.inner.clone();
     *vault.inner.probe.lock() = Some(Box::new(move |step| {
         if step == "cut off" {
             inner.system.fail_next_commit(true, false);
         }
     }));
-    assert!(vault.erase_bucket(&LOCAL, &name).await.is_err());
+    assert!(vault.erase_bucket(&LOCAL, name).await.is_err());
     vault.inner.probe.lock().take();
     vault.inner.system.let_settle();
+    id
+}
+
+/// Opens a folder that was closed just now.
+async fn open_with(data: &Path, accept_rollback: bool) -> Vault {
+    let options = VaultOptions {
+        accept_rollback,
+        ..VaultOptions::new(data)
+    };
+    Vault::open(options).await.unwrap()
+}
+
+async fn is_dropped(vault: &Vault, name: &BucketName) -> bool {
+    let left = vault.inner.system.documents::<EraseDraft>(Kind::Erase);
+    left.unwrap().is_empty() && vault.inner.system.bucket(name).is_some()
+}
+
+/// One of an earlier version may have been told of as failed, and its bucket used since.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_of_an_earlier_version_is_dropped_by_a_start() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let id = leave_a_draft(&vault, &name).await;
     let system = &vault.inner.system;
     let draft = system.document::<serde_json::Value>(Kind::Erase, id.into());
     let mut draft = draft.unwrap().unwrap();
@@ -94,9 +116,42 @@ async fn a_draft_of_an_earlier_version_is_dropped_by_a_start() {
     vault.close().await;
     drop((vault, subject));
 
-    let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
-    assert!(vault.inner.system.bucket(&name).is_some());
-    let left = vault.inner.system.documents::<EraseDraft>(Kind::Erase);
-    assert!(left.unwrap().is_empty());
+    let vault = open_with(data.path(), false).await;
+    assert!(is_dropped(&vault, &name).await);
+    vault.close().await;
+}
+
+/// One in a database that was put back may have been called off since.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_of_another_time_is_dropped_by_a_start() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let id = leave_a_draft(&vault, &name).await;
+    let key = vault.inner.keystore.system_key();
+    vault.inner.system.assure_certain().unwrap();
+    vault.close().await;
+    drop((vault, subject));
+    let path = data.path().join("system.db");
+    // Copies its log into it, and removes that.
+    let system = System::open(&path, &key).unwrap();
+    drop(system);
+    let older = std::fs::read(&path).unwrap();
+    let system = System::open(&path, &key).unwrap();
+    assert!(system.drop_document(Kind::Erase, id.into()).unwrap());
+    drop(system);
+    let vault = open_with(data.path(), false).await;
+    assert!(is_dropped(&vault, &name).await);
+    let other = BucketName::new("other").unwrap();
+    vault.provide_bucket(&LOCAL, &other, None).await.unwrap();
+    vault.close().await;
+    drop(vault);
+
+    std::fs::write(&path, older).unwrap();
+    let _ = std::fs::remove_file(data.path().join("system.db-wal"));
+    let refused = Vault::open(VaultOptions::new(data.path())).await;
+    assert!(matches!(refused, Err(VaultError::RolledBack { .. })));
+    let vault = open_with(data.path(), true).await;
+    assert!(is_dropped(&vault, &name).await);
+    assert!(vault.inner.keystore.holds_bucket(id));
     vault.close().await;
 }
