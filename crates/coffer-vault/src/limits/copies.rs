@@ -30,6 +30,9 @@ pub const COPY_RETRY_FIRST: Duration = Duration::from_secs(1);
 /// that its receipt calls them pending.
 pub const COPY_KEYSTORE_WAIT: Duration = Duration::from_secs(10);
 
+/// So long it is tried at once to remove older keystores from a copy: heads wait meanwhile.
+pub const COPY_KEYSTORE_REMOVAL: Duration = Duration::from_secs(5);
+
 /// How often an erase looks whether a copy has begun, within that time.
 pub const COPY_BEGUN_LOOKS_EVERY: Duration = Duration::from_millis(100);
 

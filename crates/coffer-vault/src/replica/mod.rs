@@ -128,6 +128,9 @@ impl Vault {
         };
         if let Some(running) = self.inner.copies.running.lock().get(&status.name) {
             running.progress.fill(&mut status);
+            if status.problem.is_none() {
+                status.problem = running.carrier.problem();
+            }
             if let (Some(sync), Some(synchronous)) = (&mut status.sync, &running.synchronous) {
                 *sync = synchronous.status(sync.since_ms);
             }

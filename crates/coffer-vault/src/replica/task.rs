@@ -197,7 +197,7 @@ async fn go_on(
     }
     round.progress.complete(began_ms, began, round.problem());
     let is_due = is_due(times.swept, sweeps_every(round.entry.keep_ms));
-    if (is_due || is_new && round.has_lost_buckets()) && round.sweep(writer).await? {
+    if (is_due || is_new && round.has_lost_buckets()) && round.try_sweep(writer).await? {
         times.swept = Some(Instant::now());
     }
     Ok(())
