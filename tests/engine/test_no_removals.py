@@ -1,4 +1,4 @@
-"""An engine whose store takes what is put, and removes nothing: it goes on, and says what is left."""
+"""An engine whose store removes nothing: it goes on, and says what is left."""
 
 import json
 import time
@@ -30,6 +30,13 @@ def soon(call):
     return told
 
 
+def write_and_read(s3, name):
+    soon(lambda: s3.create_bucket(Bucket=f"later-{name}"))
+    soon(lambda: s3.put_object(Bucket="notes", Key=name, Body=b"after"))
+    got = soon(lambda: s3.get_object(Bucket="notes", Key="before"))
+    assert got["Body"].read() == b"before"
+
+
 def until(told, seconds=60):
     end = time.monotonic() + seconds
     while not (found := told()):
@@ -55,11 +62,8 @@ def test_older_keystores_that_cant_be_removed_hold_up_nothing(store, first):
     assert done.returncode == 0 and "PENDING: copy engine" in done.stderr, done
     receipt = json.loads(done.stdout)
     assert receipt["copies"][0]["keystore"]["state"] == "pending", receipt
-    for number in range(3):
-        soon(lambda: s3.create_bucket(Bucket=f"later-{number}"))
-        soon(lambda: s3.put_object(Bucket="notes", Key=f"{number}", Body=b"after"))
-        got = soon(lambda: s3.get_object(Bucket="notes", Key="before"))
-        assert got["Body"].read() == b"before"
+    for name in ("first", "second", "third"):
+        write_and_read(s3, name)
     assert status(first, "engine")["keystore"]["pending_erase_count"] == 1
     assert len(keystores(store)) > 2
 
