@@ -14,6 +14,9 @@ pub const STANDBY_RETRY_MAX: Duration = Duration::from_secs(10);
 /// How often a standby looks for blobs that no object has any more.
 pub const STANDBY_SWEEPS_EVERY: Duration = Duration::from_secs(600);
 
+/// How often a standby whose disk is full looks through all buckets for what may go.
+pub const STANDBY_ROOM_EVERY: Duration = Duration::from_secs(60);
+
 /// So many states of a standby stay open for requests under way; beyond that the oldest is closed.
 pub const STANDBY_STATES_MAX: usize = 16;
 

@@ -1,0 +1,60 @@
+"""A standby whose disk is full serves what it had, and follows again when what is to be had fits."""
+
+import pytest
+
+from harness.clients import s3_client
+from harness.content import MIB, content
+from harness.disks import needs_mount, small_disk
+from harness.sealed_copies import BUCKET, blobs_in, caught_up, check, put, url_of
+from harness.standbys import (
+    add_copy,
+    has,
+    standby_of,
+    standby_status,
+    started,
+    within,
+)
+
+pytestmark = pytest.mark.skipif(needs_mount, reason="mounts a small file system")
+
+BEFORE = ["small-3", "middle-1"]
+#: More than the disk has room for.
+KEYS = [f"big-{number:02}" for number in range(14)]
+
+
+def is_failing(standby):
+    def told():
+        status = standby_status(standby)
+        return status["state"] == "failing" and "no room" in status["problem"]
+
+    return told
+
+
+def test_what_it_fetched_for_a_state_that_is_not_needed_goes(server, tmp_path):
+    copy = url_of(tmp_path / "copy")
+    add_copy(server, copy)
+    put(server, BEFORE)
+    caught_up(server)
+    with small_disk(tmp_path, 90 * MIB) as disk:
+        standby = standby_of(copy, tmp_path / "second", tmp_path / "credentials")
+        standby.data = disk / "data"
+        try:
+            started(standby)
+            within(has(standby, BEFORE, BUCKET))
+            s3 = s3_client(server)
+            for key in KEYS:
+                s3.put_object(Bucket=BUCKET, Key=key, Body=content(7 * MIB, key))
+            caught_up(server, seconds=60)
+            within(is_failing(standby), 60)
+            # Also what was not read before it was full.
+            check(standby, BEFORE)
+            for key in KEYS:
+                s3.delete_object(Bucket=BUCKET, Key=key)
+            put(server, ["small-7", "middle-7"])
+            within(has(standby, [*BEFORE, "small-7", "middle-7"], BUCKET), 60)
+            check(standby, [*BEFORE, "small-7", "middle-7"])
+            assert standby_status(standby)["state"] == "following"
+            blobs = [path for path in blobs_in(standby.data) if not path.is_symlink()]
+            assert len(blobs) == 2, blobs
+        finally:
+            standby.close()
