@@ -125,6 +125,9 @@ pub const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 /// How often a gateway looks at the lease of another.
 pub const LEASE_LOOKS_EVERY: Duration = Duration::from_millis(500);
 
+/// So long a lease is left to others by a gateway whose disk has no room for what is new.
+pub const LEASE_HESITATES: Duration = Duration::from_secs(10);
+
 /// How long a gateway that follows may answer reads, from when it was last told that it may.
 pub const READS_LAST: Duration = Duration::from_secs(3);
 

@@ -319,6 +319,19 @@ fn is_full(error: &VaultError) -> bool {
     }
 }
 
+/// Whether it is this machine that fails, and not the store. A disk that is full still takes what
+/// makes it less so.
+fn is_of_here(error: &VaultError) -> bool {
+    !matches!(
+        error,
+        VaultError::Backup(_)
+            | VaultError::StorageFull
+            | VaultError::NoRoomForLog { .. }
+            | VaultError::OutOfFiles
+            | VaultError::ShuttingDown
+    )
+}
+
 /// What the vault's errors are to a round: whether it may pass by itself.
 pub(crate) fn is_passing(error: &VaultError) -> bool {
     match error {

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::round::Round;
-use super::{is_full, is_gone, is_passing};
+use super::{is_full, is_gone, is_of_here, is_passing};
 use crate::copies::CopyState;
 use crate::error::{Result, VaultError};
 use crate::limits::{
@@ -47,6 +47,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             Err(error) if is_passing(&error) => {
                 tracing::warn!(copy = round.name(), %error, "a copy falls behind");
                 round.progress.failed(CopyState::Failing, error.to_string());
+                round.progress.fails_here(is_of_here(&error));
                 // What was put since the last head may lie where the disk was that went.
                 if is_gone(&error) {
                     (writer, times) = (None, Times::default());
