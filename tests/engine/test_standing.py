@@ -61,5 +61,16 @@ def test_one_that_follows_names_the_one_that_serves(first, second):
     assert coffer("replica", "status", "engine", "--data", first.data).returncode == 0
 
 
+def test_an_erase_says_what_is_to_be_kept_of_an_engine(first):
+    client(first, first.credentials()).create_bucket(Bucket=BUCKET)
+    done = coffer("bucket", "erase", BUCKET, "--yes", "--data", first.data, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "passphrase, token or identity" in done.stderr, done.stderr
+    assert "keystore backup" not in done.stderr
+    done = coffer("keystore", "status", "--data", first.data, text=True)
+    assert "keep what opens this engine apart" in done.stdout, done.stdout
+    assert "root.key apart" not in first.log()
+
+
 def told_by(gateway, what):
     assert what in raw.get_admin(gateway, "/health/ready")[1]

@@ -2,10 +2,12 @@
 
 import pytest
 
+from harness.age import IDENTITY
 from harness.clients import s3_client
 from harness.content import MIB, content
 from harness.disks import needs_mount, small_disk
-from harness.sealed_copies import BUCKET, caught_up, check, put, url_of
+from harness.sealed_copies import BUCKET, caught_up, check, put, restore, url_of
+from harness.server import StartError
 from harness.standbys import (
     add_copy,
     has,
@@ -54,5 +56,26 @@ def test_what_it_fetched_for_a_state_that_is_not_needed_goes(server, tmp_path):
             within(has(standby, [*BEFORE, "small-7", "middle-7"], BUCKET), 60)
             check(standby, [*BEFORE, "small-7", "middle-7"])
             assert standby_status(standby)["state"] == "following"
+        finally:
+            standby.close()
+
+
+def test_a_restore_and_a_start_say_which_disk_is_full(server, tmp_path):
+    copy = url_of(tmp_path / "copy")
+    add_copy(server, copy)
+    put(server, ["large-1", "large-2"])
+    caught_up(server)
+    identity = tmp_path / "identity"
+    identity.write_text(f"{IDENTITY}\n")
+    with small_disk(tmp_path, 16 * MIB) as disk:
+        data = disk / "data"
+        error = restore(copy, data, "--identity", identity, expect=1)
+        assert "no room is left on the disk" in error and str(data) in error, error
+        standby = standby_of(copy, tmp_path / "second", tmp_path / "credentials")
+        standby.data = disk / "other"
+        try:
+            with pytest.raises(StartError) as refused:
+                standby.start()
+            assert "has no room" in refused.value.log and str(standby.data) in refused.value.log
         finally:
             standby.close()

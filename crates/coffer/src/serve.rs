@@ -152,10 +152,9 @@ async fn begun(server: Result<Server, Error>, vault: &Vault) -> Result<Server, E
 /// A first start that fails has made keys all the same, and no later one says that it did.
 fn tell_what_to_keep(vault: &Vault) {
     if vault.first_start()
-        && let Some(source) = vault.root_source()
+        && let Some(advice) = vault.to_keep()
     {
         let data = vault.data().display();
-        let advice = source.to_keep();
         tracing::warn!("this start made keys and credentials in {data}: {advice}");
     }
 }
@@ -356,7 +355,7 @@ fn startup_message(
         admin: local_address(&listeners.administration)?,
         data_port: data_port.map(url_of_data),
         first_start: vault.first_start(),
-        root_key: vault.root_source(),
+        to_keep: vault.to_keep(),
     })
 }
 

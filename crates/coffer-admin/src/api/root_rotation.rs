@@ -36,6 +36,5 @@ impl RootRotation {
 
 /// What a new root key means for copies that are kept apart.
 pub(crate) fn copies_are_stale(admin: &Admin) -> Option<String> {
-    let source = admin.vault.root_source();
-    source.map(|source| source.copies_are_stale())
+    admin.vault.copies_are_stale()
 }

@@ -13,6 +13,16 @@ use crate::rotation::settled;
 use crate::system::{DocumentId, Kind};
 use crate::vault::Vault;
 
+/// What has to be kept apart of an engine, whose keystore is in its store with its root key.
+const ENGINE_TO_KEEP: &str = "keep what opens this engine apart, its passphrase, token or \
+                              identity, and a copy of the object `identity` where its store has \
+                              one: data is lost without it";
+
+/// What a new root key means for that.
+const ENGINE_STAYS: &str = "the root key has changed, in the keystore in the engine's store. What \
+                            opens that is as it was, and is what to keep apart: this engine's \
+                            passphrase, token or identity";
+
 /// What there is to know of the keystore. No secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeystoreStatus {
@@ -58,12 +68,29 @@ pub struct BackupNote {
 }
 
 impl Vault {
+    /// What has to be kept apart from the data, in a sentence.
+    pub fn to_keep(&self) -> Option<String> {
+        if self.inner.gate.is_of_engine() {
+            return Some(ENGINE_TO_KEEP.to_owned());
+        }
+        self.root_source().as_ref().map(SourceSpec::to_keep)
+    }
+
+    /// What an act that put the keystore under a new root key means for what was kept apart.
+    pub fn copies_are_stale(&self) -> Option<String> {
+        if self.inner.gate.is_of_engine() {
+            return Some(ENGINE_STAYS.to_owned());
+        }
+        let source = self.root_source();
+        source.as_ref().map(SourceSpec::copies_are_stale)
+    }
+
     /// The state of the keystore.
     pub async fn keystore_status(&self, actor: &Actor) -> Result<KeystoreStatus> {
         if !actor.has(Role::Auditor) {
             self.refuse_but_custodians(actor, Act::KeystoreStatus, &Facts::new())?;
         }
-        let inner = self.inner.clone();
+        let (inner, to_keep) = (self.inner.clone(), self.to_keep());
         blocking(move || {
             let keystore = &inner.keystore;
             let (source, buckets) = (keystore.source(), keystore.buckets());
@@ -75,7 +102,7 @@ impl Vault {
             Ok(KeystoreStatus {
                 id: keystore.id().to_string(),
                 generation: keystore.generation(),
-                to_keep: spec.as_ref().map(SourceSpec::to_keep),
+                to_keep,
                 source: spec.map_or_else(|| source.describe(), |spec| spec.to_string()),
                 backup: note.map(|note| {
                     let opens = keystore.opens_with(&note.mark);

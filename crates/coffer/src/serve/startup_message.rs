@@ -4,8 +4,6 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use coffer_keys::SourceSpec;
-
 /// What there is to say.
 #[derive(Debug)]
 pub struct StartupMessage {
@@ -23,8 +21,8 @@ pub struct StartupMessage {
     pub data_port: Option<String>,
     /// Whether this start made the data folder.
     pub first_start: bool,
-    /// Where the root key is.
-    pub root_key: Option<SourceSpec>,
+    /// What has to be kept apart from the data.
+    pub to_keep: Option<String>,
 }
 
 impl StartupMessage {
@@ -37,7 +35,7 @@ impl StartupMessage {
                 &mut text,
                 format_args!("# first start: made keys and credentials in {data}"),
             );
-            if let Some(advice) = self.root_key.as_ref().map(SourceSpec::to_keep) {
+            if let Some(advice) = &self.to_keep {
                 line(&mut text, format_args!("# {advice}"));
             }
         }
@@ -117,6 +115,8 @@ fn quoted(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use coffer_keys::SourceSpec;
+
     use super::*;
 
     fn welcome() -> StartupMessage {
@@ -128,7 +128,7 @@ mod tests {
             admin: "[::1]:9001".parse().unwrap(),
             data_port: None,
             first_start: true,
-            root_key: Some(SourceSpec::File(None)),
+            to_keep: Some(SourceSpec::File(None).to_keep()),
         }
     }
 
@@ -167,9 +167,9 @@ mod tests {
             ("pkcs11:token=t?module-path=/m.so", "root.token"),
         ];
         for (source, kept) in cases {
-            let root_key = Some(source.parse().unwrap());
+            let source_spec: SourceSpec = source.parse().unwrap();
             let lines = StartupMessage {
-                root_key,
+                to_keep: Some(source_spec.to_keep()),
                 ..welcome()
             }
             .paste_lines();
