@@ -76,6 +76,7 @@ def test_a_restore_and_a_start_say_which_disk_is_full(server, tmp_path):
         try:
             with pytest.raises(StartError) as refused:
                 standby.start()
-            assert "has no room" in refused.value.log and str(standby.data) in refused.value.log
+            log = refused.value.log
+            assert "no room is left on the disk" in log and str(standby.data) in log, log
         finally:
             standby.close()

@@ -237,23 +237,37 @@ impl Standby {
                     wait = STANDBY_LOOKS_EVERY;
                 }
                 Err(error) if !self.has_served && !is_passing(&error) => {
-                    return StandbyTurn::Failed(self.told(error));
+                    return StandbyTurn::Failed(self.told_first(error));
                 }
                 Err(error) => {
-                    if is_full(&error) {
-                        self.make_room().await;
-                    }
-                    let problem = self.told(error).to_string();
-                    tracing::warn!(error = problem, "the standby falls behind");
-                    self.link.change(|told| {
-                        told.state = StandbyState::Failing;
-                        told.problem = Some(problem);
-                    });
-                    self.reached = None;
+                    self.fell_behind(error).await;
                     wait = retry;
                     retry = (retry * 2).min(STANDBY_RETRY_MAX);
                 }
             }
+        }
+    }
+
+    /// A round failed.
+    async fn fell_behind(&mut self, error: VaultError) {
+        if is_full(&error) {
+            self.make_room().await;
+        }
+        let problem = self.told(error).to_string();
+        tracing::warn!(error = problem, "the standby falls behind");
+        self.link.change(|told| {
+            told.state = StandbyState::Failing;
+            told.problem = Some(problem);
+        });
+        self.reached = None;
+    }
+
+    /// What is told where nothing is served yet, and none goes on by itself.
+    fn told_first(&self, error: VaultError) -> VaultError {
+        if is_full(&error) {
+            VaultError::StorageFull
+        } else {
+            self.told(error)
         }
     }
 

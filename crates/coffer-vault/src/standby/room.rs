@@ -52,8 +52,9 @@ impl Standby {
         let has_all_blobs = self.vault.cache.is_none();
         let data = self.data().to_owned();
         let buckets = blocking(move || remove_unfinished(&data, has_all_blobs)).await?;
-        let is_due = |made: Instant| made.elapsed() > STANDBY_ROOM_EVERY;
-        if !has_all_blobs || !self.room.made.is_none_or(is_due) {
+        let made = self.room.made;
+        let is_due = made.is_none_or(|made| made.elapsed() > STANDBY_ROOM_EVERY);
+        if !has_all_blobs || !is_due {
             return Ok(());
         }
         self.room.made = Some(Instant::now());

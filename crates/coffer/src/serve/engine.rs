@@ -70,6 +70,7 @@ pub async fn serve_engine(
     let mut wait = GATEWAY_RETRY;
     let ended = loop {
         let turned = gateway.turn(signals, reloads).await;
+        let turned = turned.map_err(|error| error.of_folder(&gateway.config.data));
         // However it ended: the lease of one that does not serve is another's to take.
         keeper.wants(false);
         match turned {

@@ -37,8 +37,8 @@ impl Disk {
     /// Why this gateway is to leave serving to another now, if it is. One whose disk is full goes
     /// on where there is no other: it answers what it has, and takes what makes room.
     pub async fn why_left(&mut self, vault: &Vault, cache: Option<&BlobCache>) -> Option<String> {
-        let is_due = |at: Instant| at.elapsed() > GATEWAY_DISK_LOOKS_EVERY;
-        if !self.looked.is_none_or(is_due) {
+        let looked = self.looked;
+        if looked.is_some_and(|looked| looked.elapsed() < GATEWAY_DISK_LOOKS_EVERY) {
             return None;
         }
         self.looked = Some(Instant::now());
