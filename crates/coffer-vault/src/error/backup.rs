@@ -176,8 +176,8 @@ pub enum CopyError {
     /// The disk of what follows a copy or an engine's log has no room for the next state.
     #[error(
         "the disk that {path} is on has no room for what the copy has by now. What is served stays \
-         as it was, and it goes on by itself as soon as there is room: make the disk larger, remove \
-         what else lies there, or delete objects at the original"
+         as it was, and it goes on by itself as soon as there is room: make the disk larger, \
+         remove what else lies there, or delete objects at the original"
     )]
     NoRoomToFollow {
         /// The folder.

@@ -237,6 +237,9 @@ impl Standby {
                     wait = STANDBY_LOOKS_EVERY;
                 }
                 Err(error) if !self.has_served && !is_passing(&error) => {
+                    if self.has_made_room_for(&error).await {
+                        continue;
+                    }
                     return StandbyTurn::Failed(self.told_first(error));
                 }
                 Err(error) => {
@@ -260,6 +263,16 @@ impl Standby {
             told.problem = Some(problem);
         });
         self.reached = None;
+    }
+
+    /// Before it is given up that nothing is served: what an earlier run fetched may not be needed
+    /// any more. Whether it is to be tried again.
+    async fn has_made_room_for(&mut self, error: &VaultError) -> bool {
+        let is_first = is_full(error) && !self.room.is_short;
+        if is_first {
+            self.make_room().await;
+        }
+        is_first
     }
 
     /// What is told where nothing is served yet, and none goes on by itself.

@@ -70,8 +70,8 @@ impl Standby {
         Ok(())
     }
 
-    /// Removes blobs of a bucket that neither its catalog in the folder names, nor the state that is
-    /// served, nor the catalog that is wanted.
+    /// Removes blobs of a bucket that neither its catalog in the folder names, nor the state that
+    /// is served, nor the catalog that is wanted.
     pub(super) async fn remove_unnamed(
         &self,
         id: BucketId,
