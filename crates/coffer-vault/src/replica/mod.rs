@@ -210,6 +210,13 @@ impl Vault {
         if let Err(error) = self.settle_left().await {
             tracing::error!(%error, "receipts of copies that were given up still say pending");
         }
+        if log.is_some() {
+            let inner = self.inner.clone();
+            let found = blocking(move || inner.copies.find_pending(&inner.system)).await;
+            if let Err(error) = found {
+                tracing::error!(%error, "it is not known which receipts wait for the log");
+            }
+        }
         for entry in self.inner.copies.registry.current() {
             self.follow(&entry, log.take()).await;
         }
