@@ -76,5 +76,5 @@ def test_older_keystores_that_cant_be_removed_hold_up_nothing(store, first):
         return shown["copies"][0]["keystore"]["state"] == "taken"
 
     until(is_settled)
-    assert len(keystores(store)) == 1
+    until(lambda: len(keystores(store)) == 1)
     until(lambda: status(first, "engine")["problem"] is None)

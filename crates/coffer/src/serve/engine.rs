@@ -241,6 +241,7 @@ impl EngineGateway {
             Err(error) => return Err(error.into()),
         };
         let server = begun(self.start(&vault, listeners, gateways), &vault).await?;
+        self.disk.begin();
         let mut turns = self.keeper.turns();
         let ended = loop {
             tokio::select! {

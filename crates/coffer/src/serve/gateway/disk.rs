@@ -34,6 +34,14 @@ impl Since {
 }
 
 impl Disk {
+    /// This gateway begins to serve.
+    pub fn begin(&mut self) {
+        *self = Self {
+            left: self.left,
+            ..Self::default()
+        };
+    }
+
     /// Why this gateway is to leave serving to another now, if it is. One whose disk is full goes
     /// on where there is no other: it answers what it has, and takes what makes room.
     pub async fn why_left(&mut self, vault: &Vault, cache: Option<&BlobCache>) -> Option<String> {
@@ -49,10 +57,7 @@ impl Disk {
         {
             return None;
         }
-        *self = Self {
-            left: Some(Instant::now()),
-            ..Self::default()
-        };
+        self.left = Some(Instant::now());
         Some(why)
     }
 
