@@ -19,8 +19,7 @@ HOOKS = {"response": [lambda a: a.raise_for_status() and a.headers.pop("content-
 def sign(request):
     signed = AWSRequest(request.method, str(request.url), dict(request.headers), request.content)
     S3SigV4Auth(get_session().get_credentials(), "s3", "us-east-1").add_auth(signed)
-    request.headers.update(dict(signed.headers))
-    return request
+    return request.headers.update(dict(signed.headers)) or request
 
 def data_port(url, offer):
     scheme = "https" if offer.get("tls") else "http"
@@ -55,6 +54,7 @@ def get(s3, url, file):
     file.write_bytes(body)
 
 if __name__ == "__main__":
+    act = len(sys.argv) == 4 and {"get": get, "put": put}.get(sys.argv[1]) or sys.exit(__doc__)
     authority = ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE"))
     with httpx.Client(auth=sign, verify=authority, event_hooks=HOOKS, timeout=None) as client:
-        {"get": get, "put": put}[sys.argv[1]](client, sys.argv[2], Path(sys.argv[3]))
+        act(client, sys.argv[2], Path(sys.argv[3]))

@@ -120,9 +120,10 @@ pub enum Command {
     Site {
         /// Where to write them
         folder: PathBuf,
-        /// The records that were sent, each written by --json
-        #[arg(long, value_name = "DIR", default_value = "docs/lab/machines")]
-        machines: PathBuf,
+        /// The records that were sent, each written by --json [default: docs/lab/machines in this
+        /// folder or above, or above this program]
+        #[arg(long, value_name = "DIR")]
+        machines: Option<PathBuf>,
     },
     /// Set two records side by side that --json has written
     Compare {

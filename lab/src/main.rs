@@ -19,7 +19,7 @@ use coffer_lab::measuring::calibration::calibrate;
 use coffer_lab::measuring::rounds::Effort;
 use coffer_lab::raw::{self, loop_alone, raw};
 use coffer_lab::record::published::{Published, published};
-use coffer_lab::record::{Agreement, Experiment, Record};
+use coffer_lab::record::{Agreement, Experiment, Record, sent};
 use coffer_lab::report::{compare, site, table};
 use coffer_lab::{file, kernel, net, report, sendfile, server};
 use time::OffsetDateTime;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            undo::say(&format!("coffer-lab: {error}"));
+            undo::say(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -98,7 +98,8 @@ fn run(command: &Command) -> Result<()> {
             write_report(page, &compare::read(record)?, &published()?)
         }
         Command::Site { folder, machines } => {
-            let count = site::write(&site::read(machines)?, folder)?;
+            let machines = machines.clone().map_or_else(sent::folder, Ok)?;
+            let count = site::write(&site::read(&machines)?, folder)?;
             let index = folder.join("index.html");
             table::print(&format!("{count} pages: {}\n", index.display()))
         }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::contender::Contender;
 use crate::host::machine::{Conditions, Machine};
 
+mod agreement;
 mod latency;
 mod observed;
 mod unit;
@@ -16,12 +17,15 @@ pub mod published;
 
 pub mod shares;
 
+pub mod sent;
+
 #[cfg(test)]
 pub(crate) mod planted;
 
 use coffer_measure::comparison::{self, Comparison};
 use coffer_measure::statistics::Estimate;
 
+pub use agreement::Agreement;
 pub use latency::Latency;
 pub use observed::{Observed, Tally, crossing};
 pub use unit::{Compare, Unit};
@@ -123,36 +127,6 @@ impl Record {
     }
 }
 
-/// Contenders that were found to give the same bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agreement {
-    /// The algorithm.
-    pub algorithm: String,
-    /// Who was compared.
-    pub contenders: Vec<String>,
-    /// How many published vectors each was held against.
-    pub vector_count: usize,
-    /// How many random messages were compared between them, in each direction.
-    pub random_count: usize,
-}
-
-impl Agreement {
-    /// In a sentence. One alone agrees with the vectors, and opens what it made.
-    pub fn line(&self) -> String {
-        let (algorithm, vectors, random) = (&self.algorithm, self.vector_count, self.random_count);
-        match self.contenders.len() {
-            0 | 1 => format!(
-                "{algorithm}: one contender, right on {vectors} vectors, and on {random} random \
-                 messages there and back."
-            ),
-            count => format!(
-                "{algorithm}: {count} contenders agree on {vectors} vectors and {random} random \
-                 messages."
-            ),
-        }
-    }
-}
-
 /// What the horizontal axis counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -211,6 +185,11 @@ pub struct Counts {
 }
 
 impl Sample {
+    /// Whether nothing ended within its time, of which there is no speed.
+    pub fn ended_nothing(&self, unit: Unit) -> bool {
+        unit == Unit::MegabytesPerSecond && self.bytes == 0
+    }
+
     /// The figure, in the experiment's unit.
     pub fn value(&self, unit: Unit) -> f64 {
         let megabytes = self.bytes as f64 / 1e6;
@@ -250,12 +229,22 @@ pub struct Point {
 }
 
 impl Point {
-    /// The figures of all rounds.
+    /// In how many rounds nothing ended.
+    pub fn unended(&self, unit: Unit) -> usize {
+        let all = self.samples.iter();
+        all.filter(|one| one.ended_nothing(unit)).count()
+    }
+
+    /// The figures of all rounds. None at all where nothing ended in one of them: it has none, and
+    /// the others alone would flatter.
     pub fn values(&self, unit: Unit) -> Vec<f64> {
+        if self.unended(unit) > 0 {
+            return Vec::new();
+        }
         self.samples.iter().map(|one| one.value(unit)).collect()
     }
 
-    /// The figure; None without samples.
+    /// The figure; None without samples, or where nothing ended in one.
     pub fn estimate(&self, unit: Unit) -> Option<Estimate> {
         Estimate::of(&self.values(unit))
     }

@@ -175,8 +175,8 @@ impl Stage {
             title,
             axis: Axis::Clients,
             how: format!(
-                "{how} The sum over all clients, and the mean of each. CPU seconds are the \
-                 server’s processes’ alone."
+                "{how} Each goes on until the time is over and it was answered once. The sum over \
+                 all clients, and the mean of each. CPU seconds are the server’s processes’ alone."
             ),
             contenders: self.contenders.clone(),
             entrants: entrants.collect(),

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use coffer_lab::raw;
 use coffer_lab::report::compare;
+use serde_json::Value;
 
 fn lab(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
@@ -108,13 +109,49 @@ fn standard_output_that_takes_nothing_is_no_crash() {
     let (code, said) = list(full.into());
     assert_eq!(code, Some(1), "{said}");
     assert!(
-        said.starts_with("coffer-lab: writing to standard output: "),
+        said.starts_with("error: writing to standard output: "),
         "{said}"
     );
     // As `head` ends before it has read all.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     assert_eq!(list(writer.into()), (Some(0), String::new()));
+}
+
+fn all(value: &mut Value) -> std::slice::IterMut<'_, Value> {
+    value.as_array_mut().expect("a list").iter_mut()
+}
+
+/// As clients of a busy machine may have found it.
+#[test]
+fn a_record_in_which_nothing_ended_once_is_read() {
+    let folder = std::env::temp_dir().join(format!("coffer-lab-unended-{}", std::process::id()));
+    let machines = folder.join("machines");
+    std::fs::create_dir_all(&machines).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/lab/example.json");
+    let text = std::fs::read_to_string(example).unwrap();
+    let mut record: Value = serde_json::from_str(&text).unwrap();
+    let mut experiments = all(&mut record["experiments"]);
+    let one = experiments.find(|one| one["id"] == "server/upload/1-mb");
+    let mut series = all(&mut one.unwrap()["series"]);
+    let asked = series.find(|one| one["contender"]["name"] == "one process");
+    let mut points = all(&mut asked.unwrap()["points"]);
+    let many = points.find(|point| point["x"] == 100).unwrap();
+    many["samples"][0]["bytes"] = 0.into();
+    std::fs::write(path("machines/busy.json"), record.to_string()).unwrap();
+
+    let busy = path("machines/busy.json");
+    lab(&["report", &busy, &path("page.html")]);
+    lab(&["site", &path("site"), "--machines", &path("machines")]);
+    let compared = lab(&["compare", &busy, example]);
+    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    let (page, index) = (read("page.html"), read("site/index.html"));
+    std::fs::remove_dir_all(&folder).unwrap();
+    for text in [page, index, compared] {
+        assert!(text.contains("none ended, 1 of 6"), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("∞"), "{text}");
+    }
 }
 
 #[test]
@@ -126,6 +163,7 @@ fn what_is_no_record_is_refused() {
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("is no record of the lab"), "{said}");
+    assert!(said.starts_with("error: "), "{said}");
 }
 
 #[test]

@@ -222,7 +222,8 @@ def test_only_system_administrators_make_and_end_keys(server, tmp_path, roles):
         ["set", credentials[0], "--expires", "never"], ["delete", credentials[0]],
     ):  # fmt: skip
         done = from_afar(server, credentials, "subject", "key", *words, folder=tmp_path)
-        assert (done.returncode, done.stderr) == (1, b"error: access denied\n"), words
+        said = b"error: access denied: who has the role system-administrator may do this\n"
+        assert (done.returncode, done.stderr) == (1, said), words
     # Its own it may see.
     done = from_afar(server, credentials, "subject", "key", "list", name, "--json", folder=tmp_path)
     assert [key["id"] for key in json.loads(done.stdout)] == [credentials[0]]

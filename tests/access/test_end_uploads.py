@@ -59,6 +59,11 @@ def test_they_are_listed_with_their_age_and_ended_by_one_command(halves):
     expected = {"bucket": BUCKET, "upload_count": 1, "upload_bytes": 10 * MIB, "dry_run": True}
     assert dry == [expected]
     assert of(server)[0] == 2 and len(blob_files(server)) == 4
+    for age, became in (("2s", "would end"), ("1d", "none so old")):
+        words = ("bucket", "end-uploads", "--all", "--older-than", age, "--dry-run")
+        assert run(server, *words).splitlines()[1].endswith(became)
+    told = refused(server, "bucket", "end-uploads", "--older-than", "2s")
+    assert "name a bucket" in told and "--all" in told
     # A day is what is meant where no age is said.
     assert ask(server, "bucket", "end-uploads", BUCKET)[0]["upload_count"] == 0
     ended = ask(server, "bucket", "end-uploads", BUCKET, "--older-than", "2s")

@@ -1,6 +1,7 @@
 """What is shared with everyone: only in public levels, and only what a policy says."""
 
 import json
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -12,7 +13,7 @@ from botocore import UNSIGNED
 from botocore.config import Config
 
 from harness import raw
-from harness.administration import ask, client_of
+from harness.administration import ask, client_of, run
 from harness.administration import refused as command_refused
 from harness.auditing import export
 from harness.clients import REGION, refused
@@ -122,6 +123,13 @@ def test_a_private_level_shares_nothing_with_who_signs_nothing(server, ann, gues
     assert status == 403 and b"<Code>AccessDenied</Code>" in body
     # Everyone who signs is let in, within labels.
     assert read(guest, bucket) == b"content"
+    # Those who look after it are told; who signs nothing hears what is said of no bucket.
+    assert not ask(server, "bucket", "show", bucket)["settings"]["public"]
+    told = run(server, "bucket", "show", bucket)
+    assert "who signs nothing is not let in" in told, told
+    texts = [fetch(server, f"{name}/open/a")[1] for name in (bucket, "no-such-bucket")]
+    words = [re.search(rb"<Message>(.*?)</Message>", text)[1] for text in texts]
+    assert words[0] == words[1]
 
 
 def test_blocks_keep_the_public_out(server, ann, site):

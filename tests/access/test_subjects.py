@@ -148,7 +148,8 @@ def test_roles_do_what_is_theirs(server, tmp_path):
             done = from_afar(server, credentials, *words, folder=tmp_path)
             assert (done.returncode == 0) == (role == needed), (role, words, done.stderr)
             if role != needed:
-                assert done.stderr == b"error: access denied\n"
+                said = f"error: access denied: who has the role {needed} may do this\n"
+                assert done.stderr.decode() == said
 
 
 def test_the_owner_of_the_folder_is_never_locked_out(server):

@@ -1,5 +1,6 @@
 """coffer migrate from folders."""
 
+import json
 import os
 
 import pytest
@@ -57,6 +58,46 @@ def test_each_folder_becomes_a_bucket(migrator, s3, shares):
     assert names(s3, shares.name) == set(sizes) - {"a.b"}
 
 
+def test_a_file_that_changed_and_whose_time_was_set_back_comes(migrator, s3, shares):
+    balance, other = shares / "balance", shares / "other"
+    balance.write_bytes(b"balance 100")
+    other.write_bytes(b"other")
+    migrator.migrate(source=shares.parent)
+    before = balance.stat()
+    balance.write_bytes(b"balance 999")
+    os.utime(balance, ns=(before.st_atime_ns, before.st_mtime_ns))
+    run = migrator.migrate("--check", source=shares.parent, code=1)
+    assert (run.codes(), run.counts(shares.name)) == (["differs"], (0, 1, 1))
+    assert migrator.migrate(source=shares.parent).counts(shares.name) == (1, 1, 0)
+    assert s3.get_object(Bucket=shares.name, Key="balance")["Body"].read() == b"balance 999"
+    # A file that takes the name of another, with its length and its time.
+    beside = shares.parent.parent / "beside"
+    beside.write_bytes(b"OTHER")
+    before = other.stat()
+    os.utime(beside, ns=(before.st_atime_ns, before.st_mtime_ns))
+    beside.rename(other)
+    assert migrator.migrate(source=shares.parent).counts(shares.name) == (1, 1, 0)
+    assert s3.get_object(Bucket=shares.name, Key="other")["Body"].read() == b"OTHER"
+
+
+def test_a_file_that_has_another_mode_does_not_come_again(migrator, s3, shares):
+    file = shares / "file"
+    file.write_bytes(b"content")
+    migrator.migrate(source=shares.parent)
+    before = s3.head_object(Bucket=shares.name, Key="file")["LastModified"]
+    file.chmod(0o600)
+    assert migrator.migrate("--check", source=shares.parent).counts(shares.name) == (0, 1, 0)
+    assert migrator.migrate(source=shares.parent).counts(shares.name) == (0, 1, 0)
+    assert s3.head_object(Bucket=shares.name, Key="file")["LastModified"] == before
+    # It still is this migration's own; another time comes with the file.
+    os.utime(file, ns=(0, 1_600_000_000_000_000_000))
+    run = migrator.migrate("--check", source=shares.parent, code=1)
+    assert "its bytes are the same" in next(iter(run.failed.values()))["message"]
+    assert migrator.migrate(source=shares.parent).counts(shares.name) == (1, 0, 0)
+    head = s3.head_object(Bucket=shares.name, Key="file")
+    assert head["Metadata"]["mtime"] == "1600000000.000000000"
+
+
 def test_a_report_does_not_lie_in_the_source(migrator, s3, shares):
     (shares / "a").write_text("a")
     for report in (shares / "report.jsonl", shares.parent / "report.jsonl"):
@@ -77,6 +118,24 @@ def test_a_folder_becomes_one_bucket_or_a_part_of_one(migrator, s3, shares):
     run = migrator.migrate(f"s3://{shares.name}/2026/", source=shares)
     assert run.counts(shares.name) == (0, 2, 0)
     assert run.buckets[shares.name]["others"] == 0
+
+
+def test_a_part_of_a_bucket_is_named_with_or_without_its_slash(migrator, s3, shares):
+    (shares / "file").write_text("y")
+    for place in (f"s3://{shares.name}/2026", f"s3://{shares.name}/2026/"):
+        migrator.migrate(place, source=shares)
+        assert names(s3, shares.name) == {"2026/file"}
+
+
+def test_a_folder_that_can_be_no_bucket_is_told_before_it_moves(migrator, s3, shares):
+    (shares / "file").write_text("y")
+    for name in ("ab", "ab--x-s3", "Not_A_Bucket"):
+        (shares.parent / name).mkdir()
+        (shares.parent / name / "file").write_text("x")
+    for words in (["--dry-run"], []):
+        run = migrator.migrate(*words, source=shares.parent, code=1)
+        assert run.codes() == ["InvalidBucketName"] * 3, words
+    assert names(s3, shares.name) == {"file"}
 
 
 def test_what_cannot_come_is_named(migrator, s3, shares):
@@ -206,6 +265,9 @@ def test_a_report_takes_the_place_of_files_only(migrator, s3, shares):
     assert link.is_symlink()
     assert file.stat().st_mode & 0o777 == 0o600
     assert shares.name in file.read_text()
+    version, bucket = (json.loads(line) for line in file.read_text().splitlines())
+    assert version["outcome"] == "moved" and float(version["modified"]) > 1_700_000_000
+    assert "outcome" not in bucket and (bucket["versions"], bucket["moved"]) == (1, 1), bucket
     out, _ = migrator.run("migrate", shares.parent, "--report", "/dev/stdout")
     assert b'"outcome":"there"' in out
     for wrong in (migrator.home, "-"):

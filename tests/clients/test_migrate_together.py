@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from harness.content import MIB, content
 from harness.migration import Migrator
-from harness.watching import Watching
+from harness.watching import Watching, one_of
 
 THEIRS = b"a client's own, written here"
 
@@ -132,6 +132,28 @@ def test_a_lost_answer_stores_nothing_twice(watched, between, old, s3, bucket):
     assert read(s3, bucket, "gone") == b"two"
     with pytest.raises(ClientError):
         read(s3, bucket, "k")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3], ids=["first", "second", "third"])
+def test_a_lost_answer_to_a_deletion_leaves_one_marker(watched, between, old, s3, bucket, number):
+    """Also where there is no object that a condition could name: before a name's first version,
+    and behind another marker."""
+    keep_versions(old, bucket)
+    old.delete_object(Bucket=bucket, Key="k")
+    old.put_object(Bucket=bucket, Key="k", Body=b"1")
+    old.delete_object(Bucket=bucket, Key="k")
+    old.delete_object(Bucket=bucket, Key="k")
+    between.loses = one_of(number, "DELETE", f"/{bucket}/k")
+    only = ("--bucket", bucket)
+    assert watched.migrate(*only).counts(bucket) == (4, 0, 0)
+    assert [method for method, _ in between.lost] == ["DELETE"]
+    there = s3.list_object_versions(Bucket=bucket)
+    assert (len(there["DeleteMarkers"]), len(there["Versions"])) == (3, 1)
+    assert watched.migrate(*only, "--check").counts(bucket) == (0, 4, 0)
+    # What comes later is not held up by a marker that none has put there.
+    old.put_object(Bucket=bucket, Key="k", Body=b"2")
+    assert watched.migrate(*only).counts(bucket) == (1, 4, 0)
+    assert read(s3, bucket, "k") == b"2"
 
 
 def test_a_bucket_does_not_move_into_itself(server, s3, tmp_path):

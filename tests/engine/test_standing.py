@@ -6,6 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from harness import raw
+from harness.administration import ask
 from harness.engines import answered, client
 from harness.server import coffer
 
@@ -61,15 +62,20 @@ def test_one_that_follows_names_the_one_that_serves(first, second):
     assert coffer("replica", "status", "engine", "--data", first.data).returncode == 0
 
 
-def test_an_erase_says_what_is_to_be_kept_of_an_engine(first):
-    client(first, first.credentials()).create_bucket(Bucket=BUCKET)
-    done = coffer("bucket", "erase", BUCKET, "--yes", "--data", first.data, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "passphrase, token or identity" in done.stderr, done.stderr
-    assert "keystore backup" not in done.stderr
-    done = coffer("keystore", "status", "--data", first.data, text=True)
-    assert "keep what opens this engine apart" in done.stdout, done.stdout
-    assert "root.key apart" not in first.log()
+def test_gateways_say_what_is_to_be_kept_of_an_engine(first, second):
+    kept = "the passphrase or the token that the gateways share"
+    assert any(kept in line for line in first.output), first.output
+    assert not any("root.key" in line for line in first.output), first.output
+    for gateway in (first, second):
+        told = ask(gateway, "keystore", "status")["keep_apart"]
+        assert kept in told and "--identity" in told and "root.key" not in told, told
+
+
+def test_a_gateway_that_follows_calls_itself_no_standby(second):
+    status, told = raw.get_admin(second, "/health/ready")
+    assert status == 200 and "behind the engine's log" in told and "standby" not in told, told
+    assert "this gateway follows the engine's log" in second.log()
+    assert "a standby: it serves" not in second.log()
 
 
 def told_by(gateway, what):

@@ -9,6 +9,7 @@ import pytest
 from harness import raw
 from harness.clients import s3_client
 from harness.programs import run
+from harness.sealed_copies import replica, url_of
 from harness.server import ROOT, clean_environment
 
 MONITORING = ROOT / "packaging/monitoring"
@@ -25,8 +26,9 @@ def dashboard_queries():
 
 
 @pytest.fixture(scope="module")
-def page(server):
-    """The metrics of a server that was asked for something."""
+def page(server, tmp_path_factory):
+    """The metrics of a server that was asked for something, and has a copy."""
+    replica(server, "add", "far", url_of(tmp_path_factory.mktemp("copies") / "far"))
     s3 = s3_client(server)
     s3.create_bucket(Bucket="measured")
     s3.put_object(Bucket="measured", Key="a", Body=b"a")
@@ -35,7 +37,7 @@ def page(server):
 
 
 def test_alerts_fire_when_they_should():
-    assert "14 rules found" in promtool("check", "rules", MONITORING / "alerts.yml")
+    assert "17 rules found" in promtool("check", "rules", MONITORING / "alerts.yml")
     promtool("test", "rules", "alerts-test.yml", cwd=MONITORING)
 
 

@@ -14,7 +14,7 @@ import pytest
 from harness import raw
 from harness.clients import s3_client
 from harness.documents import blocks, run
-from harness.server import ROOT
+from harness.server import ROOT, coffer
 
 GUIDE = ROOT / "docs/guides/certificates.md"
 
@@ -188,3 +188,28 @@ def test_the_hook_of_the_guide(operators, tmp_path):
     renewed = ssl.PEM_cert_to_DER_cert((tmp_path / "renewed.pem").read_text())
     for port in (operators.port, operators.admin_port):
         until(lambda port=port: served(operators, port, ca=tmp_path / "own.pem") == renewed)
+
+
+def test_a_certificate_of_an_authority_is_told_as_what_it_is(own_server, tmp_path):
+    """As `openssl req -x509` makes them."""
+    ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x"]
+    (tmp_path / "conf").write_text(
+        "[req]\ndistinguished_name=dn\n[dn]\n"
+        "[ca]\nsubjectAltName=IP:127.0.0.1\nbasicConstraints=critical,CA:TRUE\n"
+        "[server]\nsubjectAltName=IP:127.0.0.1\nbasicConstraints=critical,CA:FALSE\n"
+    )
+    for name in ("ca", "server"):
+        files = ["-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", 30]
+        config = ["-config", "conf", "-extensions", name]
+        openssl("req", "-x509", *ec, *files, *config, cwd=tmp_path)
+        tls = ["--tls-cert", tmp_path / f"{name}.pem", "--tls-key", tmp_path / f"{name}.key"]
+        server = own_server(name + "-marked", arguments=tls).start()
+        trusting = ["--ca", tmp_path / f"{name}.pem", "--credentials", server.credentials_path]
+        done = coffer("ls", "--endpoint", server.endpoint, *trusting, "--retries", "0")
+        if name == "ca":
+            assert "marked as an authority's (CA:TRUE)" in server.log()
+            assert done.returncode == 1 and b"marked as an authority's (CA:TRUE)" in done.stderr
+            assert b"CaUsed" not in done.stderr
+        else:
+            assert "CA:TRUE" not in server.log()
+            assert done.returncode == 0, done.stderr

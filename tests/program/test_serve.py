@@ -38,6 +38,14 @@ def test_the_first_start_tells_what_to_paste(own_server, tmp_path):
     assert server.credentials()[1] not in told, "the secret is in the file, not on the terminal"
 
 
+def test_a_later_start_tells_to_paste_what_makes_nothing(own_server):
+    server = own_server().start()
+    assert any(" s3 mb " in line for line in server.output), server.output
+    server.restart()
+    [command] = [line for line in server.output if line.startswith("aws ")]
+    assert command == f"aws --endpoint-url {server.endpoint} s3 ls"
+
+
 def test_ready_is_ready(server):
     ready = [line for line in server.output if line.startswith("ready")]
     assert len(ready) == 1

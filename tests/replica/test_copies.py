@@ -5,7 +5,7 @@ import shutil
 import time
 from pathlib import Path
 
-from harness.administration import from_afar, make_subject
+from harness.administration import ask, from_afar, make_subject, refused, run
 from harness.clients import s3_client
 from harness.sealed_copies import (
     BUCKET,
@@ -175,6 +175,28 @@ def test_a_copy_on_another_coffer(server, tmp_path):
             check(second, ["small-1", "middle-1", "large-1", "small-2", "middle-2"])
 
 
+def test_the_state_of_all_copies_is_shown_without_a_name(server, tmp_path):
+    assert "`coffer replica add` begins one" in refused(server, "replica", "status")
+    assert 'no copy "far"' in refused(server, "replica", "status", "far")
+    for name in ("far", "near"):
+        replica(server, "add", name, url_of(tmp_path / name))
+    told = run(server, "replica", "status")
+    heads = [line.split() for line in told.splitlines() if line.startswith("name ")]
+    assert [words[-1] for words in heads] == ["far", "near"], told
+    assert [copy["name"] for copy in ask(server, "replica", "status")] == ["far", "near"]
+
+
+def test_a_restore_says_what_its_time_is_of(server, tmp_path):
+    put(server, ["small-1"])
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    caught_up(server)
+    keys = keys_of(server, tmp_path / "restored")
+    server.kill()
+    done = coffer("restore", "--from", url_of(tmp_path / "copy"), "--data", keys, text=True)
+    assert done.returncode == 0, done
+    assert ", when its last change was made: 1 buckets" in done.stdout, done
+
+
 def replica_receipts(server):
     """All receipts, each verified as its reader does, without the server."""
     told = json.loads(coffer("receipt", "list", "--data", server.data, "--json", text=True).stdout)
@@ -188,6 +210,30 @@ def replica_receipts(server):
         assert verified.returncode == 0 and "copy: far" in verified.stdout, verified
         receipts.append(json.loads(shown.stdout))
     return receipts
+
+
+def test_a_copy_that_ended_before_it_was_made_is_on_no_receipt(server, tmp_path):
+    def given_up(name):
+        replica(server, "add", name, url_of(tmp_path / name))
+        replica(server, "remove", name)
+
+    def erased(what, name):
+        receipt = ask(server, what, "erase", name, "--yes")
+        passed = [told for told in receipt["verification"] if "not listed: " in told]
+        return [copy["name"] for copy in receipt["copies"]], passed
+
+    given_up("one")
+    run(server, "level", "create", "secret", "--rank", "2")
+    s3_client(server).create_bucket(Bucket="later")
+    given_up("two")
+    run(server, "level", "create", "hidden", "--rank", "3")
+    names, [told] = erased("level", "hidden")
+    assert names == [] and told.endswith("not listed: 2"), (names, told)
+    for what, name in [("bucket", "later"), ("level", "secret")]:
+        names, [told] = erased(what, name)
+        assert names == ["two"] and told.endswith("not listed: 1"), (names, told)
+    # What was there while they were kept up may be there still.
+    assert erased("bucket", BUCKET) == (["one", "two"], [])
 
 
 def test_an_erased_bucket_is_removed_from_copies(server, tmp_path):

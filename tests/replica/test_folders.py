@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from harness.administration import ask, run
+from harness.administration import ask, refused, run
 from harness.age import RECIPIENT
 from harness.clients import s3_client
 from harness.sealed_copies import BUCKET, caught_up, made, put, reached, replica, status, url_of
@@ -52,3 +52,13 @@ def test_a_copy_that_is_given_up_while_an_erase_is_pending_is_not_said_to_be_tri
     [told] = receipt["copies"]
     assert told["keystore"]["state"] == "left" and "PENDING" not in str(receipt), receipt
     assert receipt["signed_again_at"] > receipt["erased_at"]
+
+
+def test_a_place_that_is_none_is_told_in_plain_words(server, tmp_path):
+    told = refused(server, "replica", "add", "far", str(tmp_path / "copy"))
+    assert "a folder is file:///FOLDER" in told, told
+    told = refused(server, "replica", "add", "far", url_of(tmp_path / "absent/copy"))
+    assert "make that first, or mount its disk" in told, told
+    absent, data = url_of(tmp_path / "absent"), tmp_path / "restored"
+    done = coffer("restore", "--from", absent, "--data", data, text=True)
+    assert done.returncode == 1 and "there is no such folder" in done.stderr, done

@@ -7,10 +7,21 @@ import time
 import pytest
 from botocore.exceptions import ClientError
 
+from harness import raw
 from harness.administration import ask, refused, run
 from harness.clients import s3_client
 from harness.faults import FailingSync
-from harness.sealed_copies import BUCKET, caught_up, check, files_in, made, put, status, url_of
+from harness.sealed_copies import (
+    BUCKET,
+    caught_up,
+    check,
+    files_in,
+    made,
+    put,
+    replica,
+    status,
+    url_of,
+)
 from harness.server import BINARY, Server, StartError, coffer
 from harness.standbys import (
     add_copy,
@@ -36,6 +47,12 @@ def followed(server, tmp_path):
     started(standby)
     yield standby
     standby.close()
+
+
+def test_what_a_standby_has_not_counted_is_said(followed):
+    assert "-: not known before the first request" in run(followed, "bucket", "list")
+    told = followed.output
+    assert not any(" mb " in line for line in told), told
 
 
 def writes(server):
@@ -68,14 +85,33 @@ def test_nothing_that_the_copy_had_is_lost(server, followed):
         check(again, [*NAMES, "small-2", "middle-2", "middle-3"])
 
 
+def ready(server):
+    """Whether a probe and the metrics say that it is ready, and what the probe says."""
+    for _ in range(5):
+        status, told = raw.get_admin(server, "/health/ready")
+        metrics = [raw.metric(server, name) for name in ("coffer_ready", "coffer_fenced_off")]
+        if metrics == ([1, 0] if status == 200 else [0, 1]):
+            break
+    else:
+        raise AssertionError((status, told, metrics))
+    return status == 200, told
+
+
 def test_an_original_that_is_fenced_changes_nothing(server, followed):
     server.stop()
     server.arguments += ["--fenced-by", "far"]
     server.start()
     within(lambda: not writes(server))
+    assert ready(server)[0]
     promote(followed)
     serves_writes(followed)
     within(lambda: "fenced off" in writes(server))
+    is_ready, told = ready(server)
+    assert not is_ready and "another serves in its place" in told, told
+    within(lambda: "Send clients to that one" in server.log())
+    assert ready(followed)[0]
+    # Commands find where it serves S3, though it is not ready.
+    assert "small-1" in run(server, "ls", f"s3://{BUCKET}/")
     assert "promoted" in refused(server, "level", "create", "secret", "--rank", "2")
     assert s3_client(server).get_object(Bucket=BUCKET, Key="small-1")["Body"].read()
     assert "fenced off" in refused(server, "level", "create", "secret", "--rank", "2")
@@ -86,6 +122,7 @@ def test_an_original_that_is_fenced_changes_nothing(server, followed):
     end = time.monotonic() + 3
     while time.monotonic() < end:
         assert "fenced off" in writes(server)
+        assert not ready(server)[0]
     assert "promoted" in refused(server, "level", "create", "secret", "--rank", "2")
 
 
@@ -111,11 +148,32 @@ def test_an_original_that_can_not_ask_changes_nothing(server, tmp_path):
     copy.rename(tmp_path / "away")
     took = within(lambda: "fenced off" in writes(server))
     assert took >= 1, took
+    is_ready, told = ready(server)
+    assert not is_ready and "its copy far was not reached" in told, told
+    within(lambda: "fenced off and changes nothing until that copy is reached" in server.log())
     assert "not reached" in refused(server, "level", "create", "secret", "--rank", "2")
     # What a write that was under way has made there since.
     shutil.rmtree(copy, ignore_errors=True)
     (tmp_path / "away").rename(copy)
     within(lambda: not writes(server), 40)
+    within(lambda: ready(server)[0])
+    within(lambda: "none serves in its place: changes are made" in server.log())
+
+
+def test_a_start_that_is_to_be_fenced_by_a_copy_that_there_is_not_is_refused(server, tmp_path):
+    add_copy(server, url_of(tmp_path / "copy"))
+    server.stop()
+    server.arguments += ["--fenced-by", "typo"]
+    with pytest.raises(StartError, match='there is no copy "typo" to be fenced by.*keeps up far'):
+        server.start()
+    server.arguments[-1] = "far"
+    server.start()
+    within(lambda: not writes(server))
+    replica(server, "remove", "far")
+    within(lambda: "Start the server without --fenced-by" in server.log())
+    server.stop()
+    with pytest.raises(StartError, match="keeps up none"):
+        server.start()
 
 
 def test_a_promotion_that_is_killed_is_asked_for_again(server, followed):

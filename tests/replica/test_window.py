@@ -177,6 +177,13 @@ def test_single_buckets_are_restored_and_others_are_refused(server, tmp_path):
     assert (done["bucket_count"], done["left_out_count"], done["blob_count"]) == (1, 1, 1), done
     listed = coffer("offline", "ls", BUCKET, "--data", keys, text=True)
     assert "middle-1" in listed.stdout, listed
+    listed = coffer("offline", "ls", "--data", keys, text=True).stdout.splitlines()
+    assert [line for line in listed if line.endswith("other  (not restored)")], listed
+    assert [line for line in listed if line.endswith(BUCKET)], listed
+    # That it is older than its keystore may be told; what was left out is no damage.
+    checked = coffer("verify", "--data", keys, text=True)
+    assert "not restored, and not looked at: bucket other" in checked.stderr, checked
+    assert "other: " not in checked.stdout, checked
     with served(tmp_path / "second", keys) as second:
         check(second, ["middle-1", "small-1"])
         s3 = s3_client(second)
@@ -184,6 +191,10 @@ def test_single_buckets_are_restored_and_others_are_refused(server, tmp_path):
         with pytest.raises(s3.exceptions.ClientError) as refused:
             s3.get_object(Bucket="other", Key="middle-7")
         assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] >= 500
+        # Lost or left out, it is told by its name once the folder is a server's.
+        second.stop()
+        checked = coffer("verify", "--data", keys, text=True)
+        assert checked.returncode == 1 and "other: its folder" in checked.stdout, checked
 
 
 def test_a_blob_that_the_copy_lacks_is_named_and_all_else_is_restored(server, tmp_path):

@@ -182,6 +182,7 @@ def test_a_copy_that_is_away_at_an_erase_is_pending_until_it_has_it(server, tmp_
     made(copy)
     receipt, answered = erase(server)
     assert "PENDING: copy far" in answered, answered
+    assert f"`coffer receipt show {receipt['id']}`" in answered, answered
     [told] = verified(server, receipt)["copies"]
     assert told["keystore"]["state"] == "pending" and "PENDING" in told["holds"], told
     assert told["keystore"]["generation"] < receipt["erased"]["keystore_generation"]

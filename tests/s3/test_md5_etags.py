@@ -1,6 +1,7 @@
 """MD5s as entity tags, as S3 makes them without KMS: of a server (`etag = "md5"`), of a bucket."""
 
 import hashlib
+import json
 import re
 from base64 import b64encode
 
@@ -9,7 +10,7 @@ import pytest
 from harness.administration import ask, run
 from harness.clients import drain, refused, s3_client
 from harness.content import PART_MIN_BYTES, content
-from harness.server import Server
+from harness.server import Server, coffer
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +145,13 @@ def test_of_one_bucket_by_a_command(plain_server, plain):
 
 def test_of_a_server_all_buckets_are_told_so(server, s3, bucket):
     assert ask(server, "bucket", "show", bucket)["etag"] == "md5"
+
+
+def test_random_ones_that_the_configuration_rules_out_are_told(server):
+    words = ["--data", server.data, "bucket", "create"]
+    done = coffer(*words, "wished-random", "--etag", "random", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["etag"] == "md5"
+    assert b"warning: bucket wished-random has MD5 ETags all the same" in done.stderr
+    for name, more in (("not-said", ()), ("wished-md5", ("--etag", "md5"))):
+        done = coffer(*words, name, *more)
+        assert done.returncode == 0 and done.stderr == b""

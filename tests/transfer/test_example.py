@@ -108,6 +108,13 @@ def test_it_is_as_short_as_it_says():
     assert len(lines) <= 60 and max(map(len, lines)) <= 100
 
 
+@pytest.mark.parametrize("words", [["--help"], [], ["list", "https://a/b/c", "file"]])
+def test_it_says_how_it_is_used(words):
+    ran = subprocess.run([sys.executable, EXAMPLE, *words], capture_output=True, text=True)
+    assert ran.returncode == 1 and ran.stderr.startswith("sealed_transfer.py get|put https://")
+    assert "Traceback" not in ran.stderr
+
+
 def test_it_says_what_it_is_refused(serving, tmp_path):
     ran = run(serving, "get", "nothing", tmp_path / "out")
     assert ran.returncode == 1 and b"404" in ran.stderr

@@ -165,6 +165,10 @@ def test_lists(mover, s3, bucket):
     lines = mover.run("ls", f"s3://{bucket}")[0].decode().splitlines()
     assert [line.split()[-1] for line in lines] == ["a/", "b", r"new\nline"]
     assert "1.5 kB" in lines[1]
+    lines = mover.run("ls", "-l", f"s3://{bucket}")[0].decode().splitlines()
+    etag = s3.head_object(Bucket=bucket, Key="b")["ETag"].strip('"')
+    assert lines[0].split() == ["-", "a/"]
+    assert lines[1].split()[2:] == ["1500", etag, "b"]
     listed = [
         json.loads(line) for line in mover.run("ls", f"s3://{bucket}/", "--json")[0].splitlines()
     ]
@@ -269,6 +273,18 @@ def test_versions_are_listed_with_their_ids(mover, s3, bucket, tmp_path):
     assert mover.run("get", f"s3://{bucket}/a/k", "-")[0] == b"22"
     assert "no name begins" in mover.run("ls", "--versions", f"s3://{bucket}/c", code=1)[1]
     mover.run("ls", "--versions", code=2)
+    # All of them, also those that a deletion would leave.
+    s3.delete_object(Bucket=bucket, Key="b")
+    every = ("rm", "-r", "--versions", f"s3://{bucket}")
+    _, told = mover.run(*every, code=2, input=b"no\n")
+    assert "All versions and delete markers" in told and "nothing was deleted" in told
+    mover.run("rm", "--versions", f"s3://{bucket}/b", code=2)
+    events = mover.events(*every, "--yes")
+    assert (events[-1]["done"], events[-1]["failed"]) == (1005, 0)
+    gone = {event["version_id"] for event in events if event["event"] == "deleted"}
+    assert len(gone) == 1005 and ids[0] in gone
+    assert s3.list_object_versions(Bucket=bucket).get("Versions", []) == []
+    assert s3.list_object_versions(Bucket=bucket).get("DeleteMarkers", []) == []
 
 
 def test_what_is_wrong_is_told_with_what_to_do(mover, server, bucket, tmp_path):

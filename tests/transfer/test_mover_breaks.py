@@ -209,7 +209,7 @@ def test_a_target_that_takes_no_writes(mover, s3, bucket, tmp_path):
         assert "Read-only file system" in told
         assert told.count("\n") == 1
     _, told = mover.run("get", f"s3://{bucket}/x", tmp_path / "no/such/folder", code=1)
-    assert "No such file" in told
+    assert "is no folder that there is: make it first" in told
 
 
 def test_a_home_that_takes_no_writes(mover, s3, bucket, source):

@@ -1,10 +1,13 @@
 """What the mover says of names, keys and authorities that are not what was meant."""
 
+import datetime
 import os
 
 import pytest
 
 from harness.mover import Mover
+
+KEY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 @pytest.fixture
@@ -26,6 +29,32 @@ def test_a_folders_name_with_bytes_is_not_done(mover, s3, bucket, tmp_path):
     assert (tmp_path / "alone").read_bytes() == b"bytes"
 
 
+def test_a_folder_that_is_not_there_is_named(mover, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="x", Body=b"x")
+    for target in ("newdir/", "newdir/x"):
+        _, told = mover.run("get", f"s3://{bucket}/x", target, code=1)
+        assert "newdir is no folder that there is: make it first" in told
+        assert "coffer-journal" not in told
+    assert not (mover.home / "newdir").exists()
+
+
+def test_half_an_access_key_and_a_profile_that_is_not_there_are_told(mover, bucket):
+    mover.run("ls", f"s3://{bucket}")
+    _, told = mover.run("ls", "--profile", "nix", code=1)
+    assert "profile nix: there is no such profile" in told
+    folder = mover.home / ".aws"
+    folder.mkdir()
+    id_and_secret = [mover.environment[name] for name in KEY_VARIABLES]
+    (folder / "credentials").write_text(
+        "[default]\naws_access_key_id={}\naws_secret_access_key={}\n".format(*id_and_secret)
+    )
+    del mover.environment["AWS_SECRET_ACCESS_KEY"]
+    _, told = mover.run("ls", f"s3://{bucket}", code=1)
+    assert "AWS_ACCESS_KEY_ID: is set without AWS_SECRET_ACCESS_KEY: set both" in told
+    del mover.environment["AWS_ACCESS_KEY_ID"]
+    mover.run("ls", f"s3://{bucket}")
+
+
 def test_the_marker_of_the_folder_itself_is_done(mover, s3, bucket, tmp_path):
     s3.put_object(Bucket=bucket, Key="dir/", Body=b"")
     for into in (tmp_path / "into", tmp_path / "into"):
@@ -44,6 +73,7 @@ def test_a_prefix_that_no_name_has_is_told(mover, s3, bucket, tmp_path):
         ("ls", f"s3://{bucket}/gone/"),
         ("get", "-r", f"s3://{bucket}/gone/", into),
         ("cp", "-r", f"s3://{bucket}/gone/", f"s3://{bucket}/to/"),
+        ("rm", "-r", "--yes", f"s3://{bucket}/gone/"),
     ):
         _, told = mover.run(*command, code=1)
         assert "no name begins with gone/" in told
@@ -51,9 +81,44 @@ def test_a_prefix_that_no_name_has_is_told(mover, s3, bucket, tmp_path):
     s3.delete_object(Bucket=bucket, Key="here/a")
     # An empty bucket is as empty here.
     mover.run("get", "-r", f"s3://{bucket}", into)
+    mover.run("rm", "-r", "--yes", f"s3://{bucket}")
     s3.create_bucket(Bucket="copies-of-nothing")
     mover.run("cp", "-r", f"s3://{bucket}", "s3://copies-of-nothing/to/")
     s3.delete_bucket(Bucket="copies-of-nothing")
+
+
+def test_a_folders_name_without_r_is_told_what_takes_it(mover, s3, bucket, tmp_path):
+    s3.put_object(Bucket=bucket, Key="2026/a", Body=b"a")
+    place = f"s3://{bucket}/2026/"
+    _, told = mover.run("rm", place, code=1)
+    assert "no object 2026/ in the bucket" in told and "with -r all" in told
+    for into in (tmp_path, tmp_path / "alone"):
+        _, told = mover.run("get", place, into, code=1)
+        assert "-r" in told, told
+    s3.put_object(Bucket=bucket, Key="2026/", Body=b"")
+    mover.run("rm", place)
+    assert [each["Key"] for each in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["2026/a"]
+    # A name that is missing is no error, as with S3.
+    mover.run("rm", f"s3://{bucket}/missing")
+    _, told = mover.run("rm", "-r", place, code=2, input=b"")
+    assert "nothing was typed where `yes` was asked for; nothing was deleted" in told
+    assert "scripts say --yes" in told
+
+
+def test_a_lock_is_told_as_what_it_is(mover, s3):
+    bucket = "locked-for-an-hour"
+    s3.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    lock = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": until}
+    version = s3.put_object(Bucket=bucket, Key="k", Body=b"k", **lock)["VersionId"]
+    s3.put_object(Bucket=bucket, Key="l", Body=b"l")
+    _, told = mover.run("rm", f"s3://{bucket}/k", "--version-id", version, code=1)
+    assert "no access key may, while a lock for compliance" in told
+    assert "this access key may not" not in told
+    events = mover.events("rm", "-r", "--versions", f"s3://{bucket}", "--yes", code=1)
+    [failed] = [event for event in events if event["event"] == "failed"]
+    assert failed["what"] == f"s3://{bucket}/k (version {version})"
+    assert (events[-1]["done"], events[-1]["failed"]) == (1, 1)
 
 
 def test_a_prefix_is_not_copied_into_itself(mover, s3, bucket):
@@ -66,6 +131,28 @@ def test_a_prefix_is_not_copied_into_itself(mover, s3, bucket):
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 2
     mover.run("cp", "-r", f"s3://{bucket}/f", f"s3://{bucket}/fg")
     assert s3.get_object(Bucket=bucket, Key="fg/b")["Body"].read() == b"x"
+
+
+def test_a_prefix_is_not_copied_over_what_is_not_copied_yet(mover, s3, bucket):
+    bodies = {"y/y/z": b"inner", "y/z": b"outer"}
+    for key, body in bodies.items():
+        s3.put_object(Bucket=bucket, Key=key, Body=body)
+    for target in ("", "y/"):
+        command = ("cp", "-r", f"s3://{bucket}/y/y/", f"s3://{bucket}/{target}")
+        _, told = mover.run(*command, code=2)
+        assert "holds what is copied" in told
+    _, told = mover.run("cp", "-r", f"s3://{bucket}/y/", f"s3://{bucket}/", code=2)
+    assert "holds what is copied" in told
+    for key, body in bodies.items():
+        assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == body
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 2
+    # Another bucket holds none of it.
+    s3.create_bucket(Bucket="copies-beside")
+    mover.run("cp", "-r", f"s3://{bucket}/y/", "s3://copies-beside/")
+    for key, body in {"y/z": b"inner", "z": b"outer"}.items():
+        assert s3.get_object(Bucket="copies-beside", Key=key)["Body"].read() == body
+        s3.delete_object(Bucket="copies-beside", Key=key)
+    s3.delete_bucket(Bucket="copies-beside")
 
 
 def test_a_wrong_key_is_told_as_such(mover, s3, bucket, tmp_path):
@@ -108,6 +195,7 @@ def test_help_names_the_port_of_objects_and_what_is_kept(mover):
         assert b"https://coffer.example.org:9000" in out, command
     for command in ("put", "get"):
         out, _ = mover.run(command, "--help")
+        assert b"objects of up to 16 KiB have no sealed form" in b" ".join(out.split())
         assert b"modes and owners are not" in b" ".join(out.replace(b"their ", b"").split())
 
 

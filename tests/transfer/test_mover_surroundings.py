@@ -1,8 +1,10 @@
 """What the mover makes of where it runs: masks, modes, links, long names, addresses."""
 
+import contextlib
 import os
 import socket
 import stat
+import struct
 import subprocess
 import threading
 import time
@@ -167,6 +169,47 @@ def test_a_server_that_does_not_come_is_waited_for_once(mover, tmp_path):
     assert time.monotonic() - began < 2
 
 
+def test_a_first_connection_that_is_reset_is_no_reason_to_give_up(mover, server, bucket, tmp_path):
+    source = tmp_path / "source"
+    source.write_text("x")
+    for command in (
+        ("put", source, f"s3://{bucket}/x"),
+        ("get", f"s3://{bucket}/x", tmp_path / "target"),
+        ("ls", f"s3://{bucket}"),
+    ):
+        for retries, code in ((8, 0), (0, 1)):
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                resetting = threading.Thread(target=reset_once, args=(listener, server.port))
+                resetting.start()
+                where = ("--endpoint", f"https://127.0.0.1:{listener.getsockname()[1]}")
+                _, told = mover.run(*command, *where, "--retries", retries, code=code)
+                assert code == 0 or "Connection reset" in told
+                resetting.join()
+
+
+def reset_once(listener, port):
+    """Resets the first connection, and passes on the others to a port while any comes."""
+    connection, _ = listener.accept()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    time.sleep(0.05)
+    connection.close()
+    listener.settimeout(2)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            here, _ = listener.accept()
+            there = socket.create_connection(("127.0.0.1", port))
+            for pair in ((here, there), (there, here)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+
+def pump(source, target):
+    """Passes on what comes, and its end."""
+    with contextlib.suppress(OSError):
+        while piece := source.recv(1 << 16):
+            target.sendall(piece)
+        target.shutdown(socket.SHUT_WR)
+
+
 def test_tls_and_plain_http_at_the_wrong_port(mover, server, tmp_path):
     source = tmp_path / "source"
     source.write_text("x")
@@ -221,9 +264,8 @@ def test_addresses_need_not_be_typed(server, bucket, tmp_path):
 
     def run(*arguments, code=0, **more):
         command = [BINARY, *map(str, arguments)]
-        done = subprocess.run(
-            command, env=environment | more, capture_output=True, timeout=60, check=False
-        )
+        options = {"cwd": home, "capture_output": True, "timeout": 60, "check": False}
+        done = subprocess.run(command, env=environment | more, **options)
         assert done.returncode == code, done
         return (done.stdout + done.stderr).decode()
 

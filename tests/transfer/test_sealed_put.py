@@ -48,7 +48,20 @@ def test_checksums_are_those_of_the_plaintext(serving, client):
         ticket = sealed.arrive(serving, "/open/sum", body)
         status, _, answer = sealed.commit(serving, "/open/sum", ticket, headers=wrong)
         assert status == 400 and sealed.refused_code(answer) in ("BadDigest", "InvalidDigest")
+        # That was it, of whatever kind the checksum was.
+        assert sealed.commit(serving, "/open/sum", ticket, headers=right)[0] == 404
     assert read(client, "sum") == body and serving.blob_bytes_at_most(held)
+
+
+def test_a_commit_that_a_quota_refuses_uses_its_ticket_up(serving):
+    sealed.make_bucket(serving, "narrow", "open")
+    ticket = sealed.arrive(serving, "/narrow/doc", content(20_000))
+    ask(serving, "quota", "set", "bucket", "narrow", "--bytes", 10_000)
+    status, _, answer = sealed.commit(serving, "/narrow/doc", ticket)
+    assert (status, sealed.refused_code(answer)) == (403, "QuotaExceeded")
+    ask(serving, "quota", "remove", "bucket", "narrow")
+    assert sealed.commit(serving, "/narrow/doc", ticket)[0] == 404
+    sealed.put(serving, "/narrow/doc", content(20_000))
 
 
 def test_conditions_and_versions_are_those_of_a_put(serving, client):

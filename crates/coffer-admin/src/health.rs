@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use coffer_durable::rfc3339;
+use coffer_vault::{FenceState, FenceStatus};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
@@ -46,8 +47,7 @@ async fn ready(State(admin): State<Admin>) -> Response {
         text.push_str(&format!("the gateway at {address} serves\n"));
     }
     if let Some(standby) = admin.vault.standby_now() {
-        let lag_seconds = standby.lag_seconds;
-        text.push_str(&format!("standby, {lag_seconds:.1} s behind its copy\n"));
+        text.push_str(&follows(standby.lag_seconds, admin.vault.is_gateway()));
     }
     (status, text).into_response()
 }
@@ -57,10 +57,38 @@ async fn not_ready(admin: &Admin) -> Option<String> {
     if !admin.status.is_ready() {
         return Some(admin.status.word().to_owned());
     }
+    if let Some(why) = admin.vault.fence_now().as_ref().and_then(fenced_off) {
+        return Some(why);
+    }
     let why = admin.vault.why_not_writable().await?;
     Some(format!(
         "not ready: the data folder can't be written: {why}"
     ))
+}
+
+/// How far what is served is behind what is followed.
+fn follows(lag_seconds: f64, is_gateway: bool) -> String {
+    if is_gateway {
+        format!("this gateway follows, {lag_seconds:.1} s behind the engine's log\n")
+    } else {
+        format!("standby, {lag_seconds:.1} s behind its copy\n")
+    }
+}
+
+/// Why nothing is changed here, of a server that is fenced off. What its store said is for the log.
+fn fenced_off(fence: &FenceStatus) -> Option<String> {
+    let copy = &fence.copy;
+    match fence.state {
+        FenceState::Alone => None,
+        FenceState::NotReached => Some(format!(
+            "not ready: fenced off: its copy {copy} was not reached in time, or not yet since the \
+             start, so nothing is changed here until it is"
+        )),
+        FenceState::Ended => Some(format!(
+            "not ready: fenced off: another serves in its place, as its copy {copy} says, so \
+             nothing is changed here any more; send clients to that one"
+        )),
+    }
 }
 
 /// Until when clients accept the server's certificate.
@@ -87,6 +115,7 @@ async fn metrics(State(admin): State<Admin>) -> Response {
             quotas: admin.vault.quotas_by_id(),
             copies: admin.vault.copies_now(),
             standby: admin.vault.standby_now(),
+            fence: admin.vault.fence_now(),
             cache: admin.vault.cache_now(),
         },
         &admin.data,
@@ -100,6 +129,34 @@ async fn metrics(State(admin): State<Admin>) -> Response {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn what_is_fenced_off_is_not_ready() {
+        let told = |state| {
+            let copy = "far".to_owned();
+            fenced_off(&FenceStatus { copy, state })
+        };
+        assert_eq!(told(FenceState::Alone), None);
+        for (state, said) in [
+            (FenceState::NotReached, "its copy far was not reached"),
+            (FenceState::Ended, "another serves in its place"),
+        ] {
+            let told = told(state).unwrap_or_default();
+            assert!(told.starts_with("not ready: fenced off: "), "{told}");
+            assert!(told.contains(said), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_gateway_that_follows_is_no_standby() {
+        let standby = follows(1.25, false);
+        assert_eq!(standby, "standby, 1.2 s behind its copy\n");
+        let gateway = follows(0.0, true);
+        assert_eq!(
+            gateway,
+            "this gateway follows, 0.0 s behind the engine's log\n"
+        );
+    }
 
     #[test]
     fn how_long_the_certificate_lasts() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
-use http::{Method, Request};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -120,12 +120,16 @@ impl AdminClient {
         self.call(Method::GET, path, None::<&()>).await
     }
 
-    /// The whole answer as text.
+    /// The whole answer as text, also of a server that says that it is not ready.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
     pub async fn text(&self, path: &str) -> Result<String, ClientError> {
-        let answer = self.open(Method::GET, path, None::<&()>).await?;
+        let answer = self.ask(Method::GET, path, None::<&()>).await?;
+        let answer = match answer.status() {
+            StatusCode::SERVICE_UNAVAILABLE => answer.into_body(),
+            _ => self.accepted(answer).await?,
+        };
         let bytes = collected(answer, ANSWER_BYTES)
             .await
             .map_err(|_| self.misunderstood("broke off its answer"))?;
@@ -150,6 +154,16 @@ impl AdminClient {
         path: &str,
         input: Option<&(impl Serialize + Sync)>,
     ) -> Result<Incoming, ClientError> {
+        let answer = self.ask(method, path, input).await?;
+        self.accepted(answer).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        input: Option<&(impl Serialize + Sync)>,
+    ) -> Result<Response<Incoming>, ClientError> {
         let body = input.map(|input| {
             serde_json::to_vec(input).expect("what commands send has no maps with odd keys")
         });
@@ -183,7 +197,11 @@ impl AdminClient {
                 exchange(remote.server.connect(&remote.tls).await?, request).await
             }
         };
-        let answer = answer.map_err(|_| self.misunderstood("did not answer"))?;
+        answer.map_err(|_| self.misunderstood("did not answer"))
+    }
+
+    /// The body of an answer that is no refusal.
+    async fn accepted(&self, answer: Response<Incoming>) -> Result<Incoming, ClientError> {
         let status = answer.status();
         if status.is_success() {
             return Ok(answer.into_body());
@@ -212,7 +230,7 @@ impl AdminClient {
             problem: "an S3 service answers there; administration has a port of its own, 9001 \
                       unless the server was told otherwise (--admin-listen)"
                 .to_owned(),
-            is_refused: false,
+            may_pass: false,
         }
     }
 

@@ -66,8 +66,9 @@ pub enum ClientError {
         endpoint: String,
         /// Why not.
         problem: String,
-        /// Whether nothing listens there, as where a server starts.
-        is_refused: bool,
+        /// Whether it may pass: nothing listens there, as where a server starts, or the network
+        /// reset the connection.
+        may_pass: bool,
     },
     /// A server answered, but not in this version's language.
     #[error("the server on {place} {problem}; is it of the same version as this program?")]

@@ -21,6 +21,9 @@ use crate::limits::CONNECT_TIMEOUT;
 /// Where Debian keeps the authorities that the system trusts.
 const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
+/// What names the authority of a server, unless a command has another option for it.
+pub(crate) const AUTHORITY_BY: &str = "--ca or AWS_CA_BUNDLE";
+
 /// A server's address.
 #[derive(Debug, Clone)]
 pub struct HttpsServer {
@@ -29,6 +32,8 @@ pub struct HttpsServer {
     host: String,
     port: u16,
     name: ServerName<'static>,
+    /// What names its authority, for who is told that it is not trusted.
+    authority_by: &'static str,
 }
 
 impl HttpsServer {
@@ -48,7 +53,17 @@ impl HttpsServer {
             name: name.map_err(|_| ClientError::NoAddress)?,
             port: uri.port_u16().unwrap_or(443),
             host,
+            authority_by: AUTHORITY_BY,
         })
+    }
+
+    /// The same, whose authority this option names.
+    #[must_use]
+    pub(crate) fn with_authority_by(self, authority_by: &'static str) -> Self {
+        Self {
+            authority_by,
+            ..self
+        }
     }
 
     /// The address as it was given.
@@ -66,10 +81,10 @@ impl HttpsServer {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub async fn connect(&self, tls: &TlsConnector) -> Result<TlsStream<TcpStream>, ClientError> {
-        let unreachable = |problem: String, is_refused| ClientError::Unreachable {
+        let unreachable = |problem: String, may_pass| ClientError::Unreachable {
             endpoint: self.text.clone(),
             problem,
-            is_refused,
+            may_pass,
         };
         let connecting = async {
             let tcp = TcpStream::connect((bare(&self.host), self.port)).await?;
@@ -79,22 +94,41 @@ impl HttpsServer {
         match timeout(CONNECT_TIMEOUT, connecting).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => {
-                let is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
-                Err(unreachable(told(&error), is_refused))
+                let problem = told(&error, self.authority_by);
+                Err(unreachable(problem, may_pass(&error)))
             }
             Err(_) => Err(unreachable("it does not answer".to_owned(), false)),
         }
     }
 }
 
+/// Whether another connection, made soon, may go well where this one failed.
+pub(crate) fn may_pass(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+    )
+}
+
 /// Why a connection failed, and what to do where that is known.
-pub(crate) fn told(error: &io::Error) -> String {
+pub(crate) fn told(error: &io::Error, authority_by: &str) -> String {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
     match tls {
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "its certificate is of an authority that is not trusted here: give that with --ca \
-             or AWS_CA_BUNDLE (the one that is named is trusted alone), such as DATA/tls/ca.pem \
-             of the server"
+            format!(
+                "its certificate is of an authority that is not trusted here: give that with \
+                 {authority_by} (the one that is named is trusted alone), such as DATA/tls/ca.pem \
+                 of the server"
+            )
+        }
+        Some(rustls::Error::InvalidCertificate(CertificateError::Other(other)))
+            if format!("{other:?}").contains(OF_AUTHORITY) =>
+        {
+            "its certificate is marked as an authority's (CA:TRUE), and those are no server's: \
+             have one made for the server that says CA:FALSE, or none of it"
                 .to_owned()
         }
         Some(rustls::Error::InvalidMessage(_)) => {
@@ -111,6 +145,9 @@ pub(crate) fn told(error: &io::Error) -> String {
         _ => error.to_string(),
     }
 }
+
+/// What rustls calls a certificate of an authority that a server shows as its own.
+const OF_AUTHORITY: &str = "CaUsedAsEndEntity";
 
 fn bare(host: &str) -> &str {
     host.trim_matches(['[', ']'])
@@ -159,6 +196,22 @@ pub fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_trusted_is_told_with_what_to_do() {
+        let told = |error| {
+            let tls = rustls::Error::InvalidCertificate(error);
+            told(&io::Error::other(tls), "--source-ca")
+        };
+        let unknown = told(CertificateError::UnknownIssuer);
+        assert!(
+            unknown.contains("give that with --source-ca (the one"),
+            "{unknown}"
+        );
+        let of_authority = rustls::OtherError(Arc::new(io::Error::other(OF_AUTHORITY)));
+        let of_authority = told(CertificateError::Other(of_authority));
+        assert!(of_authority.contains("CA:FALSE"), "{of_authority}");
+    }
 
     #[test]
     fn servers_are_https_and_nothing_more() {

@@ -65,6 +65,9 @@ pub const TRANSFER_HEAD_BYTES: usize = 4096;
 /// Headers of such an answer.
 pub const TRANSFER_HEADERS: usize = 32;
 
+/// Answers that are none yet (`1xx`) before one of them.
+pub const TRANSFER_INTERIM_HEADS: usize = 8;
+
 /// Chunks that are received and opened, or sealed and sent, at a time. Their 512 KiB, twice, stay
 /// in a processor's second cache, and are few system calls.
 pub const TRANSFER_BATCH_CHUNKS: usize = 32;
@@ -81,8 +84,8 @@ pub const S3_MESSAGE_CHARACTERS: usize = 500;
 /// How often a request is sent again, unless told otherwise.
 pub const S3_RETRIES: u32 = 8;
 
-/// How often a server is asked again that has never answered and refuses connections: with the
-/// pauses below, for three to six seconds, in which a server starts.
+/// How often a server is asked again that has never answered, and refuses connections or whose
+/// connections are reset: with the pauses below, for three to six seconds, in which one starts.
 pub const S3_REFUSED_RETRIES: u32 = 5;
 
 /// How long is waited before a request is sent again: at first up to so long, each time twice.
@@ -127,6 +130,13 @@ pub const JOURNAL_OPENS: u32 = 100;
 
 /// Bytes of a journal: 10,000 pieces of some 200 bytes.
 pub const JOURNAL_BYTES: u64 = 16 << 20;
+
+/// Lines of the notes of a folder that is moved: two for each small file that is stored, else one,
+/// of some 110 bytes each. What is beyond goes again after an interruption.
+pub const FOLDER_NOTES: u64 = 10_000_000;
+
+/// Bytes of such a line.
+pub const FOLDER_NOTE_BYTES: u64 = 64 << 10;
 
 /// Bytes that are gathered before they are written to a file.
 pub const WRITE_BYTES: usize = 1 << 20;

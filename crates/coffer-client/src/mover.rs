@@ -8,6 +8,8 @@
 //!   nothing is believed: each piece is read and summed again before it counts.
 //! - A file that goes as one piece has one until it is answered: what a command stored that was
 //!   ended meanwhile is not stored again by the next.
+//! - A folder has notes of what was moved, until all of it is. They count where both sides still
+//!   are what they were then.
 //! - A source that changes while it is read is an error, and an object that changes, too: each
 //!   request for a range names the content that was first seen.
 //! - Dropping a future stops the work at once, and leaves what can be taken up again.
@@ -44,6 +46,7 @@ mod remove;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -59,10 +62,10 @@ pub use self::get::target_path;
 pub use self::location::Location;
 pub use self::sealed_way::Transfer;
 
-pub(crate) use self::journal::open_own;
+pub(crate) use self::journal::make_own;
 pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
-pub(crate) use self::source::Source;
+pub(crate) use self::source::{Seen, Source};
 pub(crate) use self::target::is_unfinished;
 pub(crate) use self::times::{MTIME_HEADER, mtime_text};
 pub(crate) use self::together::Together;
@@ -93,6 +96,8 @@ pub struct Mover {
     watch: Arc<dyn Watch>,
     /// Uploads of streams, which can't be taken up again.
     streams: Mutex<Vec<(ObjectName, String)>>,
+    /// Notes of folders of which all was moved.
+    notes: Mutex<Vec<Arc<journal::Notes>>>,
     /// What is told once.
     told: Told,
 }
@@ -118,6 +123,7 @@ impl Mover {
             options,
             watch,
             streams: Mutex::default(),
+            notes: Mutex::default(),
             told: Told::default(),
         })
     }
@@ -134,13 +140,8 @@ impl Mover {
     /// Waits, for a while, until none of what was begun works any more: work that was told to stop
     /// ends at its next pause.
     pub async fn at_rest(self: &Arc<Self>) {
-        // Each piece of work holds the mover; one is left to the one that asks.
-        let resting = async {
-            while Arc::strong_count(self) > 1 {
-                sleep(REST_PAUSE).await;
-            }
-        };
-        let _ = timeout(REST_WAIT, resting).await;
+        // Each piece of work holds the mover.
+        alone(self).await;
     }
 
     /// What the server says of an object. To the question for a head, a server says only that
@@ -187,7 +188,30 @@ impl Mover {
         Ok(self.client.list_objects(bucket, key, None, after).await?)
     }
 
+    /// Forgets what was noted of folders, when all of a command is done: the next moves them anew.
+    /// Until then, of several that one command names, those that are done are known.
+    pub fn forget_notes(&self) {
+        for notes in std::mem::take(&mut *self.notes.lock()) {
+            notes.end(true);
+        }
+    }
+
+    /// Whether what is interrupted can be gone on with: not where there is no place for notes.
+    pub fn goes_on(&self) -> bool {
+        self.options.state.is_some() && !self.told.unnoted.load(Relaxed)
+    }
+
     fn tell(&self, event: &Event<'_>) {
         self.watch.event(event);
     }
+}
+
+/// Waits, for a while, until what asks is the only one that holds something.
+async fn alone<T>(held: &Arc<T>) {
+    let waiting = async {
+        while Arc::strong_count(held) > 1 {
+            sleep(REST_PAUSE).await;
+        }
+    };
+    let _ = timeout(REST_WAIT, waiting).await;
 }

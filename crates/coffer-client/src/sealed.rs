@@ -16,6 +16,8 @@ mod offer;
 
 mod head;
 
+mod stop;
+
 mod lane;
 
 mod receive;
@@ -28,6 +30,7 @@ pub use self::announcement::{Announced, Announcement};
 pub use self::error::SealedError;
 pub use self::lane::Lane;
 pub use self::offer::{Asked, Offer};
+pub(crate) use self::stop::Stop;
 
 /// On a request for an object: asks for sealed transfer, by [`SEALED`]. On an answer: says that it
 /// is offered. On a commit: the ticket of what was sent.

@@ -230,7 +230,11 @@ fn told_of(error: &object_store::Error) -> String {
         }
         next = cause.source();
     }
-    error.to_string()
+    match error {
+        // Before it stands what the kind of store is called in a library.
+        object_store::Error::Generic { source, .. } => source.to_string(),
+        error => error.to_string(),
+    }
 }
 
 impl From<object_store::Error> for ReplicaError {

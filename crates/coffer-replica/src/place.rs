@@ -7,12 +7,13 @@
 //! Credentials come from that file or from the environment, never from the URL.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
 use object_store::aws::Checksum;
-use url::Url;
+use url::{ParseError, Url};
 
 use crate::error::{ReplicaError, Result};
 
@@ -25,6 +26,10 @@ mod cloud;
 use self::folder::Folder;
 #[cfg(test)]
 pub(crate) use self::guarded::Guarded;
+
+/// What a place is written like.
+const BEGINNINGS: &str = "it must begin with file://, s3://, az:// or gs://; a folder is \
+                          file:///FOLDER, with its whole path";
 
 /// A place for a copy.
 #[derive(Clone, Debug)]
@@ -42,7 +47,10 @@ impl Place {
             url: text.to_owned(),
             problem: problem.to_owned(),
         };
-        let url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
+        let url = Url::parse(text).map_err(|error| match error {
+            ParseError::RelativeUrlWithoutBase => refused(BEGINNINGS),
+            error => refused(&error.to_string()),
+        })?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refused(
                 "it has credentials in it: name a file, `?credentials=FILE`",
@@ -54,7 +62,7 @@ impl Place {
             "s3" => &["endpoint", "region", "checksum", "ca", "credentials"],
             "az" => &["endpoint", "account", "ca", "credentials"],
             "gs" => &["endpoint", "ca", "credentials"],
-            _ => return Err(refused("it must begin with file://, s3://, az:// or gs://")),
+            _ => return Err(refused(BEGINNINGS)),
         };
         if url.scheme() != "file" && url.host_str().is_none_or(str::is_empty) {
             return Err(refused(match url.scheme() {
@@ -139,10 +147,30 @@ impl Place {
             // Only itself: what is above it may be a disk that is not there.
             use std::os::unix::fs::DirBuilderExt;
             let made = fs::DirBuilder::new().mode(0o700).create(&path);
-            made.map_err(|error| self.refused(error))?;
+            made.map_err(|error| self.refused(not_made(&error)))?;
+        }
+        let found = fs::metadata(&path).map_err(|error| self.refused(not_found(&error)))?;
+        if !found.is_dir() {
+            return Err(self.refused("what is there is no folder"));
         }
         let folder = Folder::open(&path).map_err(|error| self.refused(error))?;
         Ok(Arc::new(folder))
+    }
+}
+
+fn not_made(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "the folder that it is to be in is not there: make that first, or \
+                                mount its disk"
+            .to_owned(),
+        _ => format!("the folder can't be made: {error}"),
+    }
+}
+
+fn not_found(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such folder: is its disk mounted?".to_owned(),
+        _ => format!("the folder can't be opened: {error}"),
     }
 }
 
@@ -166,7 +194,8 @@ mod tests {
     #[test]
     fn what_is_no_place_is_told_with_what_to_do() {
         for (url, told) in [
-            ("mnt/disk", "relative URL"),
+            ("mnt/disk", "a folder is file:///FOLDER"),
+            ("/mnt/disk", "a folder is file:///FOLDER"),
             ("file://mnt/disk", "three slashes"),
             ("s3:///prefix", "s3://BUCKET"),
             ("az:///prefix", "az://CONTAINER"),
@@ -189,6 +218,26 @@ mod tests {
             let error = Place::parse(url).unwrap_err().to_string();
             assert!(error.contains(told), "{url}: {error}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_told_in_plain_words() {
+        let root = tempfile::tempdir().unwrap();
+        let told = |below: &str, makes: bool| {
+            let url = format!("file://{}", root.path().join(below).display());
+            let opened = Place::parse(&url).unwrap().open(makes);
+            opened.err().map(|error| error.to_string())
+        };
+        let absent = told("absent", false).unwrap();
+        assert!(absent.contains("there is no such folder"), "{absent}");
+        let above = told("absent/below", true).unwrap();
+        assert!(above.contains("to be in is not there"), "{above}");
+        fs::write(root.path().join("file"), "").unwrap();
+        for makes in [false, true] {
+            let file = told("file", makes).unwrap();
+            assert!(file.contains("no folder"), "{file}");
+        }
+        assert_eq!(told("made", true), None);
     }
 
     #[test]

@@ -118,6 +118,7 @@ fn from_administration(error: &AdministrationError) -> S3Error {
             AccessDenied,
             "Access Denied because object protected by object lock."
         ),
+        E::RoleMissing { .. } => s3_error!(AccessDenied, "Access Denied"),
         E::ToldToAll => s3_error!(AccessDenied, "Access Denied: {error}"),
         E::NoObjectLock | E::ConfigurationsFull { .. } => s3_error!(InvalidRequest, "{error}"),
         E::LockNeedsVersions => s3_error!(InvalidBucketState, "{error}"),

@@ -122,8 +122,8 @@ pub use crate::error::{
     files_run_out,
 };
 pub use crate::fence::{
-    FencedBy, PromotedStandby, ServingRight, StandbyLink, StandbyProblem, StandbyState,
-    StandbyStatus,
+    FenceState, FenceStatus, FencedBy, PromotedStandby, ServingRight, StandbyLink, StandbyProblem,
+    StandbyState, StandbyStatus,
 };
 pub use crate::gateways::{
     AskedAt, FollowerReads, Position, ReadAnswer, ReadLease, ReadQuestion, Settling,

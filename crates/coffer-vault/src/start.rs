@@ -202,6 +202,7 @@ fn put_in_order(
     copy: Option<Rollback>,
     options: &VaultOptions,
 ) -> Result<(Freshness, Audit)> {
+    copies.check_fence(options.fenced_by.as_ref())?;
     let accepts_rollback = options.accept_rollback;
     let freshness = Freshness::open(folder, keystore.clone())?;
     if options.engine.is_some() {

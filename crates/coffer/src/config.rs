@@ -218,6 +218,12 @@ pub fn data(data: &DataArgs) -> Result<PathBuf, Error> {
     Ok(data_folder(data, File::of(data)?.data))
 }
 
+/// The data folder, if the command line, the environment or the configuration file names one.
+pub fn named_data(data: &DataArgs) -> Result<Option<PathBuf>, Error> {
+    let in_file = File::of(data)?.data;
+    Ok(data.data.clone().or(in_file))
+}
+
 /// Where the S3 service on this machine is reached, as far as the environment or the configuration
 /// file tells.
 pub fn local_service(data: &DataArgs) -> Result<SocketAddr, Error> {

@@ -45,11 +45,13 @@ pub enum Error {
         /// What is wrong, and what to write.
         problem: String,
     },
-    /// What is asked before something is erased was not answered as it was to be.
-    #[error("{said}; nothing was erased (scripts say {scripts})")]
+    /// What is asked before something can't be undone was not answered as it was to be.
+    #[error("{said}; nothing was {undone} (scripts say {scripts})")]
     NotConfirmed {
         /// What was typed, or that nothing was.
         said: String,
+        /// What was not done.
+        undone: &'static str,
         /// What answers without a terminal.
         scripts: &'static str,
     },

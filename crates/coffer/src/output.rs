@@ -5,3 +5,5 @@ pub mod printable;
 pub mod moments;
 
 pub mod table;
+
+pub mod asking;

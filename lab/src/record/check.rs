@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use serde_json::Value;
 
-use crate::record::{Axis, Experiment, Point, Record, Sample, Unit, versions};
+use crate::record::{Axis, Experiment, Point, Record, Sample, Series, versions};
 
 /// The most bytes of a record's file: ten times those of the largest.
 pub const BYTES_MAX: u64 = 16 << 20;
@@ -79,10 +79,10 @@ fn fault_of(one: &Experiment) -> Option<String> {
         "more places than can be"
     } else if !once || !are_different(names()) {
         "a contender twice at a place"
-    } else if !noise.into_iter().all(is_amount) || !points().all(|point| fits(one, point)) {
-        "figures that can't be"
+    } else if !noise.into_iter().all(is_amount) {
+        "shares of the machine that can't be"
     } else {
-        return None;
+        return one.series.iter().find_map(|series| fault_at(one, series));
     };
     Some(format!("has {what}, of {}", one.id))
 }
@@ -132,25 +132,46 @@ fn is_amount(value: f64) -> bool {
     (0.0..=AMOUNT_MAX).contains(&value)
 }
 
-fn fits(experiment: &Experiment, point: &Point) -> bool {
-    let has_place = (experiment.axis == Axis::Single) == (point.x == 0);
-    let observed = point.observed.as_ref();
-    has_place
-        && observed.is_none_or(|one| one.transfers > 0 && one.bytes > 0)
-        && point
-            .samples
-            .iter()
-            .all(|one| is_possible(one, experiment.unit))
+/// The first figure of a contender that can't be, with all that finds it in the file.
+fn fault_at(experiment: &Experiment, series: &Series) -> Option<String> {
+    series.points.iter().find_map(|point| {
+        let what = strange(experiment, point)?;
+        let (id, name, x) = (&experiment.id, &series.contender.name, point.x);
+        Some(format!(
+            "has figures that can't be, of {id}: {name}, at {x}: {what}"
+        ))
+    })
 }
 
-fn is_possible(sample: &Sample, unit: Unit) -> bool {
+fn strange(experiment: &Experiment, point: &Point) -> Option<String> {
+    if (experiment.axis == Axis::Single) != (point.x == 0) {
+        return Some("no place of this axis".to_owned());
+    }
+    let observed = point.observed.as_ref();
+    if observed.is_some_and(|one| one.transfers == 0 || one.bytes == 0) {
+        return Some("system calls of no transfer".to_owned());
+    }
+    let mut samples = point.samples.iter();
+    let index = samples.position(|one| !is_possible(one, experiment))?;
+    let one = &point.samples[index];
+    let (bytes, wall, cpu) = (one.bytes, one.wall_seconds, one.cpu_seconds);
+    let number = index + 1;
+    Some(format!(
+        "sample {number}, of {bytes} B in {wall:?} s, {cpu:?} s of CPU time"
+    ))
+}
+
+/// Of what clients ask for, nothing may have ended within its time.
+fn is_possible(sample: &Sample, experiment: &Experiment) -> bool {
+    let unit = experiment.unit;
+    let unended = experiment.axis == Axis::Clients && sample.ended_nothing(unit);
     let positive = |value: f64| is_amount(value) && value > 0.0;
     let took = sample
         .latency
         .map_or([0.0; 3], |one| [one.half, one.most, one.nearly_all]);
     positive(sample.wall_seconds)
         && is_amount(sample.cpu_seconds)
-        && positive(sample.value(unit))
+        && (unended || positive(sample.value(unit)))
         && sample.counts.is_none_or(|counts| counts.transfers > 0)
         && took.into_iter().all(|seconds| is_amount(seconds * 1e6))
 }
@@ -159,6 +180,7 @@ fn is_possible(sample: &Sample, unit: Unit) -> bool {
 mod tests {
     use super::*;
     use crate::contender::Placement;
+    use crate::record::Unit;
     use crate::record::planted::{self, experiment, point};
 
     fn record() -> Record {
@@ -190,6 +212,39 @@ mod tests {
         assert!(long.contains("more than 160 letters"), "{long}");
         let load = spoilt(|record| record.after.load = vec![1e308]);
         assert!(load.contains("counts that can't be"), "{load}");
+    }
+
+    /// A name and a number find it in a file of thousands of lines.
+    #[test]
+    fn figures_that_can_not_be_are_named() {
+        let told = |spoil: fn(&mut Sample)| {
+            let mut record = record();
+            let samples = &mut record.experiments[0].series[1].points[1].samples;
+            samples.extend(samples.clone());
+            spoil(&mut samples[1]);
+            fault(&record).unwrap()
+        };
+        let nothing = told(|sample| sample.bytes = 0);
+        assert_eq!(
+            nothing,
+            "has figures that can't be, of net/x: two, at 2: sample 2, of 0 B in 1.0 s, 1.0 s of \
+             CPU time"
+        );
+        let endless = told(|sample| sample.wall_seconds = 1e300);
+        assert!(endless.contains("two, at 2: sample 2"), "{endless}");
+        assert!(endless.len() < 200, "{endless}");
+    }
+
+    /// Clients that are not answered in time are no fault of the record.
+    #[test]
+    fn nothing_ended_is_a_record_where_clients_ask() {
+        let mut record = record();
+        let one = &mut record.experiments[0];
+        one.axis = Axis::Clients;
+        one.series[1].points[1].samples[0].bytes = 0;
+        assert_eq!(fault(&record), None);
+        record.experiments[0].series[1].points[1].samples[0].wall_seconds = 0.0;
+        assert!(fault(&record).unwrap().contains("sample 1"));
     }
 
     /// Whatever text it is: all of them stand in tables, in lists or on pages.

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::{Doing, LabError, Result};
 use crate::record::check::{BYTES_MAX, fault, fault_of_texts};
 use crate::record::{Experiment, FORMAT, Point, Record, Series};
-use crate::report::table::{figure, interval, place};
+use crate::report::table::{figure, interval, none_ended, place, warnings};
 use coffer_measure::comparison::{Comparison, Finding};
 use serde_json::Value;
 
@@ -97,7 +97,17 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
             let Some(there) = other.at(point.x) else {
                 continue;
             };
-            let unit = ours.unit;
+            let (unit, at) = (ours.unit, place(ours.axis, point.x));
+            let unended = [("A", point), ("B", there)]
+                .into_iter()
+                .filter_map(|(side, one)| {
+                    let told = none_ended(one, unit)?;
+                    Some(format!("{side}: {told}"))
+                });
+            let unended: Vec<String> = unended.collect();
+            if !unended.is_empty() {
+                text += &format!("  {name:<34} {at:>8}  {}\n", unended.join("; "));
+            }
             let (Some(a), Some(b)) = (point.estimate(unit), there.estimate(unit)) else {
                 continue;
             };
@@ -107,7 +117,6 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
             if unit.counts_instructions() && !are_as_long(point, there) {
                 compared = compared.of_other_lengths();
             }
-            let at = place(ours.axis, point.x);
             let verdict = told(&compared);
             let (a, b) = (figure(a.median), figure(b.median));
             text += &format!("  {name:<34} {at:>8}  {a:>8} {b:>8}  {verdict}\n");
@@ -119,7 +128,17 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
             text += &format!("  {name}: only in B\n");
         }
     }
-    text
+    text + &noise(ours, theirs)
+}
+
+/// Why the figures of one side, or of both, are to be taken with care.
+fn noise(ours: &Experiment, theirs: &Experiment) -> String {
+    let sides = [("A", ours), ("B", theirs)].into_iter();
+    let told = sides.flat_map(|(side, one)| {
+        let all = warnings(one).into_iter();
+        all.map(move |warning| format!("  ! {side}: {warning}\n"))
+    });
+    told.collect()
 }
 
 /// Whether as much was measured of both, in each round.
@@ -149,8 +168,8 @@ fn told(compared: &Comparison) -> String {
 mod tests {
     use super::*;
     use crate::contender::{Availability, Placement};
-    use crate::record::Unit;
     use crate::record::planted::{self, experiment, point};
+    use crate::record::{Axis, Unit};
 
     #[test]
     fn versions_of_an_experiment_are_never_divided() {
@@ -214,6 +233,39 @@ mod tests {
         let text = compare(&a, &b);
         assert!(text.contains("raw/x: only in A") && text.contains("raw/y: only in B"));
         assert!(!text.contains("times"), "{text}");
+    }
+
+    #[test]
+    fn noise_is_told_with_its_side() {
+        let time = Unit::MegabytesPerSecond;
+        let calm = record("raw/x", time, vec![series("both", &FAST)]);
+        let mut noisy = calm.clone();
+        noisy.experiments[0].noise.others_share = 0.4;
+        noisy.experiments[0].noise.stolen_share = 0.1;
+        let text = compare(&calm, &noisy);
+        for told in ["other programs used 40 %", "the host took 10 %"] {
+            assert!(text.contains(&format!("  ! B: {told}")), "{text}");
+        }
+        assert!(!text.contains("! A"), "{text}");
+        assert!(compare(&noisy, &calm).contains("  ! A: other programs used 40 %"));
+        assert!(!compare(&calm, &calm).contains("  ! "));
+    }
+
+    #[test]
+    fn what_ended_on_one_side_only_is_not_divided_by_nothing() {
+        let time = Unit::MegabytesPerSecond;
+        let of = |speeds: &[f64]| {
+            let mut record = record("server/x", time, vec![series("both", speeds)]);
+            record.experiments[0].axis = Axis::Clients;
+            record.experiments[0].series[0].points[0].x = 4;
+            record
+        };
+        let text = compare(&of(&FAST), &of(&[100.0, 0.0, 101.0]));
+        assert!(text.contains("B: none ended, 1 of 3"), "{text}");
+        assert!(
+            !text.contains("times B") && !text.contains("can't"),
+            "{text}"
+        );
     }
 
     /// Of one kernel, a quick run and a longer one: most of it was counted 5 to 16 % otherwise.

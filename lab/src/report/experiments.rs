@@ -10,7 +10,7 @@ use crate::report::columns;
 use crate::report::drawings::{comparable, drawings};
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
-use crate::report::table::{cost, counterparts, figure, place, warnings, within};
+use crate::report::table::{cost, counterparts, figure, none_ended, place, warnings, within};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {
@@ -210,6 +210,12 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                     td { (figure(observed.copied())) }
                     td { (figure(observed.moved_within())) }
                 }
+            }
+        } @else if let Some(told) = none_ended(point, unit) {
+            tr.absent {
+                th scope="row" { (series.contender.name) }
+                @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
+                td.words colspan="5" { (told) }
             }
         }
     }

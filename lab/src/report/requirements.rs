@@ -47,6 +47,7 @@ fn reached(experiment: &Experiment, series: &Series, x: u64, required: f64) -> M
     let found = series
         .at(x)
         .and_then(|point| point.estimate(experiment.unit));
+    let unended = || table::none_ended(series.at(x)?, experiment.unit);
     html! {
         @match found {
             Some(found) => {
@@ -60,7 +61,7 @@ fn reached(experiment: &Experiment, series: &Series, x: u64, required: f64) -> M
                     (table::figure(found.median)) " " (sign) span.spoken { (reached.words()) }
                 }
             }
-            None => { td { "–" } }
+            None => { td { (unended().unwrap_or("–".into())) } }
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::record::published::{CONFIDENCE_MIN, published};
 use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::experiments::groups;
-use crate::report::table::{figure, interval, place};
+use crate::report::table::{figure, interval, none_ended, place};
 use crate::report::{STYLE, commit, compare, day, framed, page, remarks};
 use coffer_measure::comparison::EQUIVALENT_WITHIN;
 
@@ -282,7 +282,12 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
         let point = experiment.of(name)?.at(x)?;
         point.estimate(experiment.unit)
     };
-    if !found.iter().flatten().any(|one| point(one).is_some()) {
+    let unended = |experiment: &&Experiment| {
+        let point = experiment.of(name)?.at(x)?;
+        none_ended(point, experiment.unit)
+    };
+    let is_there = |one: &&Experiment| point(one).is_some() || unended(one).is_some();
+    if !found.iter().flatten().any(is_there) {
         return html! {};
     }
     let axis = found.iter().flatten().next().map(|one| one.axis);
@@ -304,7 +309,9 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
                             small { (one.unit.short()) (interval(&found)) }
                         }
                     }
-                    None => td data-machine=(index) { "–" },
+                    None => td data-machine=(index) {
+                        (experiment.as_ref().and_then(unended).unwrap_or("–".into()))
+                    },
                 }
             }
         }

@@ -14,7 +14,7 @@ use crate::record::shares::{self, Share};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 
 pub use counterparts::told as counterparts;
-pub use figures::{cost, figure, interval, place, waits, within};
+pub use figures::{cost, figure, interval, none_ended, place, waits, within};
 pub use warnings::{is_disturbed, warnings};
 
 /// Prints to standard output. Who reads it may stop before its end, as `head` does.
@@ -195,9 +195,11 @@ fn row(experiment: &Experiment, places: &[u64], series: &Series) -> Vec<String> 
         return cells;
     }
     for &x in places {
-        cells.push(estimate(x).map_or("–".into(), |found| {
-            figure(found.median) + &each(experiment.axis, x, found.median)
-        }));
+        let unended = || none_ended(series.at(x)?, experiment.unit);
+        cells.push(match estimate(x) {
+            Some(found) => figure(found.median) + &each(experiment.axis, x, found.median),
+            None => unended().unwrap_or("–".into()),
+        });
     }
     cells
 }

@@ -32,7 +32,8 @@ impl Work {
     }
 }
 
-/// Moves `bytes` at a time, for `duration`.
+/// Moves `bytes` at a time, for `duration`, and longer until each client was answered once: of a
+/// machine that is busy with others, too, there is a speed.
 pub(super) fn measure(
     server: &Server,
     work: Work,
@@ -43,13 +44,8 @@ pub(super) fn measure(
     let connected: Result<Vec<_>> = (0..clients).map(|_| server.connect()).collect();
     let (cpu, start) = (server.cpu_seconds(), Instant::now());
     let answers = at_once(connected?, |place, client| {
-        let mut answers = Vec::new();
-        while start.elapsed() < duration {
-            let asked = Instant::now();
-            work.once(client.as_mut(), bytes, place)?;
-            answers.push(asked.elapsed());
-        }
-        Ok(answers)
+        let is_over = || start.elapsed() >= duration;
+        timed(is_over, || work.once(client.as_mut(), bytes, place))
     });
     let wall_seconds = start.elapsed().as_secs_f64();
     let answers = answers?.concat();
@@ -60,6 +56,22 @@ pub(super) fn measure(
         counts: None,
         latency: Latency::of(answers),
     })
+}
+
+/// Does it until its time is over, once at least; gives what each took.
+fn timed(
+    is_over: impl Fn() -> bool,
+    mut once: impl FnMut() -> Result<()>,
+) -> Result<Vec<Duration>> {
+    let mut took = Vec::new();
+    loop {
+        let start = Instant::now();
+        once()?;
+        took.push(start.elapsed());
+        if is_over() {
+            return Ok(took);
+        }
+    }
 }
 
 /// Uploads one file of so many times 1 MB: [`STREAMS`] requests at once, or by S3 in one.
@@ -113,4 +125,18 @@ fn at_once<C: Send, T: Send>(
         });
         joined.collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn who_begins_when_time_is_over_is_answered_once() {
+        assert_eq!(timed(|| true, || Ok(())).unwrap().len(), 1);
+        let left = Cell::new(3);
+        let is_over = || left.replace(left.get() - 1) == 0;
+        assert_eq!(timed(is_over, || Ok(())).unwrap().len(), 4);
+    }
 }

@@ -37,7 +37,7 @@ pub(crate) fn render(
     let mut page = Page::default();
     page.gauge(
         "coffer_ready",
-        "Whether the server takes requests and can write its data folder.",
+        "Whether the server takes requests, can write its data folder and is not fenced off.",
         u8::from(is_ready),
     );
     page.gauge(
@@ -62,6 +62,7 @@ pub(crate) fn render(
     page.levels(&vault.levels);
     page.quotas(&vault.quotas);
     page.copies(&vault.copies, vault.standby.as_ref());
+    page.fence(vault.fence.as_ref());
     page.cache(vault.cache.as_ref());
     page.disk(data);
     page.keys(locked_memory());

@@ -183,7 +183,7 @@ pub(super) async fn open_object(
 pub(super) fn open_file(path: PathBuf, version: &ListedVersion) -> Result<Opened, MigrateError> {
     let source = block_in_place(|| Source::open(&path))?;
     let modified = mtime_text(source.modified());
-    if source.seen().bytes != version.object.bytes || modified != version.object.modified {
+    if source.seen().text() != version.object.etag {
         return Err(MoverError::SourceChanged { path }.into());
     }
     let whole = if version.object.bytes <= PART_BYTES {

@@ -1,6 +1,7 @@
 //! One bucket, from what is set of it before its objects come to what is set behind them.
 
 use std::cmp::Ordering;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
@@ -14,6 +15,27 @@ use crate::migrate::plan::Both;
 use crate::migrate::report::BucketReport;
 use crate::migrate::settings::{Before, LINKS, Versioning, versioning};
 use crate::migrate::{Migration, Mode};
+
+/// How names of buckets begin and end that S3 keeps for itself.
+const RESERVED_STARTS: [&str; 3] = ["xn--", "sthree-", "amzn-s3-demo-"];
+const RESERVED_ENDS: [&str; 5] = ["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"];
+
+/// Whether a bucket of this name can be made (Amazon S3 User Guide, "General purpose bucket naming
+/// rules").
+fn may_be_made(name: &str) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = name.as_bytes();
+    (3..=63).contains(&bytes.len())
+        && bytes
+            .iter()
+            .all(|byte| is_plain(byte) || b"-.".contains(byte))
+        && bytes.first().is_some_and(is_plain)
+        && bytes.last().is_some_and(is_plain)
+        && !name.contains("..")
+        && name.parse::<Ipv4Addr>().is_err()
+        && !RESERVED_STARTS.iter().any(|start| name.starts_with(start))
+        && !RESERVED_ENDS.iter().any(|end| name.ends_with(end))
+}
 
 impl Migration {
     /// Sees to a bucket. What goes wrong with it is told.
@@ -45,6 +67,26 @@ impl Migration {
         Ok(())
     }
 
+    /// Whether a bucket is at the target; where that is only planned, it must be one that can be
+    /// made.
+    async fn is_there(&self, bucket: &str, prefix: &str) -> Result<bool, MigrateError> {
+        match self.target.head_bucket(bucket).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_absent() => {
+                if self.options.mode == Mode::Plan && !may_be_made(bucket) {
+                    let bucket = bucket.to_owned();
+                    return Err(MigrateError::BucketName { bucket });
+                }
+                Ok(false)
+            }
+            // The answer to HEAD has no body that says why.
+            Err(_) => {
+                let listing = self.target.list_objects(bucket, prefix, None, None);
+                Ok(listing.await.map(|_| true)?)
+            }
+        }
+    }
+
     async fn whole_bucket(
         self: &Arc<Self>,
         from: &str,
@@ -60,12 +102,7 @@ impl Migration {
             Some(client) => Some(Before::of(client, from).await?),
             None => None,
         };
-        let is_there = match self.target.head_bucket(to).await {
-            Ok(_) => true,
-            Err(error) if error.is_absent() => false,
-            // The answer to HEAD has no body that says why.
-            Err(_) => { self.target.list_objects(to, prefix, None, None).await }.map(|_| true)?,
-        };
+        let is_there = self.is_there(to, prefix).await?;
         let moves = self.options.mode == Mode::Move;
         if moves {
             self.prepare(to, is_there, before.as_ref()).await?;
@@ -228,6 +265,36 @@ impl Migration {
                     self.missing(&problem.what, &problem.error);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_buckets_that_can_be_made() {
+        let longest = "a".repeat(63);
+        for name in ["abc", "2026", "a.b-c", longest.as_str()] {
+            assert!(may_be_made(name), "{name}");
+        }
+        let too_long = "a".repeat(64);
+        for name in [
+            "",
+            "ab",
+            "Abc",
+            "a_b",
+            "-ab",
+            "ab.",
+            "a..b",
+            "10.0.0.1",
+            "xn--ab",
+            "ab--x-s3",
+            "bücher",
+            too_long.as_str(),
+        ] {
+            assert!(!may_be_made(name), "{name}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::migrate::body::named;
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
 use crate::migrate::report::Proof;
-use crate::mover::pieces;
+use crate::mover::{MTIME_HEADER, pieces};
 use crate::s3::checksum::{Algorithm, Checksum, Running};
 use crate::s3::{Client, ListedVersion, ObjectHead};
 
@@ -137,6 +137,17 @@ impl Migration {
         let what = format!("{} (its bytes are the same)", differ.join(", "));
         Err(MigrateError::Differs { what })
     }
+}
+
+/// Compares the time of a file with the one that is at the target.
+pub(super) fn same_time(of: &ListedVersion, head: &ObjectHead) -> Result<(), MigrateError> {
+    let (is, there) = (of.object.modified.as_str(), head.header(MTIME_HEADER));
+    if there == Some(is) {
+        return Ok(());
+    }
+    let there = there.unwrap_or("none");
+    let what = format!("its time is {is}, and {there} at the target (its bytes are the same)");
+    Err(MigrateError::Differs { what })
 }
 
 fn differing(expected: &[u8], at_target: &Checksum) -> Result<(), MigrateError> {

@@ -60,6 +60,15 @@ pub enum MigrateError {
          yours"
     )]
     Unfinished,
+    /// What is to become a bucket can't be one.
+    #[error(
+        "{bucket} can't be the name of a bucket: those are 3 to 63 small letters, digits, hyphens \
+         and dots, and S3 keeps some for itself; rename it, or name another bucket as the target"
+    )]
+    BucketName {
+        /// The name.
+        bucket: String,
+    },
     /// A service does not list names in order.
     #[error(
         "{side} does not list names in the order of their bytes, so nothing more of this bucket \
@@ -181,6 +190,7 @@ impl MigrateError {
             Self::Mover(error) => error.code(),
             Self::Source { .. } | Self::Report { .. } => "invalid_argument",
             Self::NoBucket { .. } => "NoSuchBucket",
+            Self::BucketName { .. } => "InvalidBucketName",
             Self::IntoItself => "into_itself",
             Self::Stray { .. } => "in_no_bucket",
             Self::Link => "symbolic_link",

@@ -24,7 +24,7 @@ pub(super) use self::lines::{Begun, Part};
 use self::lines::{Known, Line, Mark, mark, read, take};
 
 /// A version of the source. Where it has an id of its own, nothing of it can change; else another
-/// content has another time, length or entity tag.
+/// content has another time, length or entity tag, for which a file has what its inode says.
 fn source_mark(key: &str, version: &ListedVersion) -> Mark {
     let object = &version.object;
     let bytes = object.bytes.to_string();

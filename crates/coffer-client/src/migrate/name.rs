@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::migrate::compare::{Same, same_time};
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::identity;
 use crate::migrate::place::Place;
@@ -134,6 +135,8 @@ impl Migration {
     /// Looks among what is there, and of which the ledger knows nothing, for a version of the
     /// source: of a run whose ledger is lost, or that ended before its last line. It is this
     /// migration's own only if the ledger says that it was sent: another may have stored the same.
+    ///
+    /// Of a file that was touched in any way, the newest at the target may have the content still.
     async fn found(
         &self,
         place: &Arc<Place>,
@@ -146,23 +149,19 @@ impl Migration {
         let mut differs = None;
         for at in behind.map_or(0, |at| at + 1)..both.there.len() {
             let there = &both.there[at];
+            let is_ours = place.ledger.is_ours(&both.key, there);
+            let is_newest_of_file = place.folder.is_some() && at + 1 == both.there.len();
             let may_be = !matched.used[at]
                 && there.is_marker == of.is_marker
                 && there.object.bytes == of.object.bytes
-                && !place.ledger.is_ours(&both.key, there);
+                && (!is_ours || is_newest_of_file);
             if !may_be {
                 continue;
             }
             let (proof, checksum) = if of.is_marker {
                 (Proof::Marker, None)
             } else {
-                let compared = match self.same(place, &both.key, of, there).await {
-                    Ok((same, head)) => {
-                        { self.same_attributes(place, of, there, &head).await }.map(|()| same)
-                    }
-                    Err(error) => Err(error),
-                };
-                match compared {
+                match self.compared(place, &both.key, of, (there, is_ours)).await {
                     Ok(same) => (same.proof, Some(same.checksum)),
                     Err(error @ MigrateError::Differs { .. }) => {
                         differs = Some(error);
@@ -185,6 +184,23 @@ impl Migration {
             Some(differs) if self.options.mode == Mode::Check => Err(differs),
             _ => Ok(None),
         }
+    }
+
+    /// Compares a version with one at the target, with all that they are beside their bytes; of a
+    /// file that this migration has stored, that is its time.
+    async fn compared(
+        &self,
+        place: &Arc<Place>,
+        key: &str,
+        of: &ListedVersion,
+        (there, is_ours): (&ListedVersion, bool),
+    ) -> Result<Same, MigrateError> {
+        let (same, head) = self.same(place, key, of, there).await?;
+        self.same_attributes(place, of, there, &head).await?;
+        if is_ours {
+            same_time(of, &head)?;
+        }
+        Ok(same)
     }
 
     /// Moves a version to where that was seen.

@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 
 use crate::limits::MIGRATE_VERSIONS;
 use crate::migrate::error::MigrateError;
-use crate::mover::{MoverError, is_unfinished, mtime_text};
+use crate::mover::{MoverError, Seen, is_unfinished, mtime_text};
 use crate::s3::{Client, ListedObject, ListedVersion};
 
 pub(super) use self::hidden::Hidden;
@@ -301,7 +301,9 @@ impl Files {
             versions: vec![current(ListedObject {
                 key,
                 bytes: metadata.size(),
-                etag: modified.clone(),
+                // Of a file, this names its content: with the time of the change, which no
+                // program can set back.
+                etag: Seen::of(&metadata).text(),
                 modified,
             })],
         })

@@ -1,7 +1,8 @@
 //! What arrived, version by version, and what did not.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use crate::limits::MIGRATE_TOLD;
 use crate::migrate::error::MigrateError;
-use crate::mover::{Failure, open_own};
+use crate::mover::{Failure, make_own};
 
 /// Something that did not come.
 pub type Missing = Failure;
@@ -143,10 +144,16 @@ impl Open {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let unfinished = path.with_file_name(format!(".{name}.coffer-part"));
-        let file = open_own(&unfinished, 0o666)?;
-        // Who could not read the last report, can't read this one.
-        let kept = there.map_or(Ok(()), |there| file.set_permissions(there.permissions()));
-        kept.and_then(|()| file.set_len(0)).map_err(failed)?;
+        let file = make_own(&unfinished, 0o666)?;
+        // Who could not read the last report, can't read this one. One of another user's, who may
+        // have put it there, only takes rights away.
+        if let Some(there) = there {
+            let made = file.metadata().map_err(failed)?;
+            let is_own = there.uid() == made.uid();
+            let most = if is_own { 0o777 } else { made.mode() & 0o777 };
+            let kept = file.set_permissions(Permissions::from_mode(there.mode() & most));
+            kept.map_err(failed)?;
+        }
         Ok(Self {
             out: BufWriter::new(file),
             unfinished: Some(unfinished),

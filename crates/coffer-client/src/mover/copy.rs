@@ -6,6 +6,7 @@ use crate::limits::{COPY_BYTES_MAX, COPY_PART_BYTES};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
+use crate::mover::fetch::bare;
 use crate::mover::plan::pieces;
 use crate::mover::together::Together;
 use crate::s3::{Awaited, DonePart, ObjectHead, ObjectName, S3Error, Since, Stored, etag_of_parts};
@@ -22,16 +23,23 @@ impl Mover {
     ) -> Result<Moved, MoverError> {
         let bytes = self.head(from).await?.bytes;
         self.tell(&Event::Found { files: 1, bytes });
-        self.copy_known(from, to).await
+        self.copy_known(from, to, None).await
     }
 
+    /// The same with an object that was listed, with this entity tag: its content then is meant.
     pub(super) async fn copy_known(
         self: &Arc<Self>,
         from: &ObjectName,
         to: &ObjectName,
+        listed: Option<&str>,
     ) -> Result<Moved, MoverError> {
         let permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
         let head = self.head(from).await?;
+        // The copy names the tag of now, which is to be that one. Some services list none.
+        let listed = listed.map(bare).filter(|listed| !listed.is_empty());
+        if listed.is_some_and(|listed| listed != bare(&head.etag)) {
+            return Err(MoverError::ObjectChanged);
+        }
         let stored = if head.bytes <= COPY_BYTES_MAX {
             let headers = [
                 ("x-amz-metadata-directive".to_owned(), "COPY".to_owned()),

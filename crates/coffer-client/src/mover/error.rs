@@ -67,8 +67,11 @@ pub enum MoverError {
         /// The file.
         path: PathBuf,
     },
-    /// The object changed while it was fetched.
-    #[error("the object was replaced while it was fetched; run this again for what is there now")]
+    /// The object changed while it was fetched or copied.
+    #[error(
+        "the object was replaced while it was fetched or copied; run this again for what is there \
+         now"
+    )]
     ObjectChanged,
     /// What arrived is not what the server says that it stores.
     #[error(
@@ -76,6 +79,18 @@ pub enum MoverError {
          kept; run this again, and have the server verified if it happens again"
     )]
     Damaged {
+        /// What the server says.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// The same of what went to standard output, and can't be taken back.
+    #[error(
+        "what was written to standard output does not have the object's checksum ({expected}, but \
+         {found}): use nothing of it; run this again, and have the server verified if it happens \
+         again"
+    )]
+    DamagedOutput {
         /// What the server says.
         expected: String,
         /// What was found.
@@ -154,6 +169,14 @@ impl MoverError {
         }
     }
 
+    /// The same of what went to standard output.
+    pub(super) fn of_output(self) -> Self {
+        match self {
+            Self::Damaged { expected, found } => Self::DamagedOutput { expected, found },
+            error => error,
+        }
+    }
+
     /// For programs: a word that stays the same.
     pub fn code(&self) -> &str {
         match self {
@@ -172,7 +195,9 @@ impl MoverError {
             Self::Unsuitable { .. } => "unsuitable_file",
             Self::SourceChanged { .. } => "source_changed",
             Self::ObjectChanged => "object_changed",
-            Self::Damaged { .. } | Self::StoredOtherwise { .. } => "checksum_mismatch",
+            Self::Damaged { .. } | Self::DamagedOutput { .. } | Self::StoredOtherwise { .. } => {
+                "checksum_mismatch"
+            }
             Self::StoredDamaged => "stored_damaged",
             Self::Unverified { .. } => "unverified",
             Self::NotSealed { .. } => "no_sealed_transfer",
@@ -208,6 +233,10 @@ fn absent(name: &ObjectName, has_bucket: bool) -> String {
         (false, _) => {
             format!("there is no bucket {bucket} ({code}); `coffer ls` lists the buckets there are")
         }
+        (true, None) if name.key.ends_with('/') => format!(
+            "there is no object {key} in the bucket {bucket} ({code}); with -r all objects are \
+             meant whose names begin so"
+        ),
         (true, None) => format!(
             "there is no object {key} in the bucket {bucket} ({code}); \
              `coffer ls s3://{bucket}` lists what there is"
@@ -234,6 +263,11 @@ mod tests {
         let (code, text) = told(&name, true);
         assert_eq!(code, "NoSuchKey");
         assert!(text.starts_with(r"there is no object a\nk in the bucket b (NoSuchKey)"));
+        let folder = told(&ObjectName::new("b", "2026/"), true).1;
+        assert!(
+            folder.contains("no object 2026/ ") && folder.contains("with -r all"),
+            "{folder}"
+        );
         let (code, text) = told(&name, false);
         assert_eq!(code, "NoSuchBucket");
         assert!(text.starts_with("there is no bucket b (NoSuchBucket)"));

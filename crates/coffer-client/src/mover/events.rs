@@ -49,10 +49,10 @@ pub struct Moved {
     pub bytes: u64,
     /// How much of that was there of before.
     pub kept_bytes: u64,
-    /// The checksum of all of it.
+    /// The checksum of all of it; none of what a command before this one has moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
-    /// Whether both sides have this checksum.
+    /// Whether both sides have the same checksum.
     pub verified: bool,
     /// What was fetched was compared with the server's `checksum`, with its `part_checksums`, by
     /// the `seals` of its chunks, or only by its `length`.

@@ -15,7 +15,7 @@ use crate::mover::target::Target;
 use crate::mover::{Mover, Watch};
 use crate::s3::checksum::Algorithm;
 use crate::s3::{Answer, ObjectName, Request, S3Error};
-use crate::sealed::{Asked, Offer, SEALED, SealedError, TRANSFER_HEADER};
+use crate::sealed::{Asked, Offer, SEALED, SealedError, Stop, TRANSFER_HEADER};
 
 /// The content that is wanted, and no other.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ struct Arriving {
 impl Arriving {
     /// Takes bytes that lie at the place where the last ones ended.
     fn take(&mut self, bytes: &[u8]) -> Result<(), MoverError> {
-        let wanted = (self.range.end - self.at).min(bytes.len() as u64) as usize;
+        let wanted = self.left().min(bytes.len() as u64) as usize;
         let bytes = &bytes[..wanted];
         match &*self.sink {
             Sink::File(target) => target.write(self.at, bytes)?,
@@ -57,7 +57,20 @@ impl Arriving {
     }
 
     fn is_whole(&self) -> bool {
-        self.at == self.range.end
+        self.left() == 0
+    }
+
+    fn left(&self) -> u64 {
+        self.range.end - self.at
+    }
+}
+
+/// What receives on a thread of its own, which ends with what waits for it.
+struct Receiving(Arc<Stop>);
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }
 
@@ -241,8 +254,10 @@ impl Mover {
         };
         drop(document);
         let mut lane = self.sealed.lane();
+        let receiving = Receiving(Arc::default());
+        let stop = Arc::clone(&receiving.0);
         let received = spawn_blocking(move || {
-            let received = lane.receive(&offer, |_, bytes| {
+            let received = lane.receive_until(&offer, &stop, |_, bytes| {
                 arriving.take(bytes).map_err(|error| {
                     arriving.failure = Some(error);
                     io::Error::other("kept")
@@ -292,7 +307,7 @@ fn is_content_range(told: &str, range: &Range<u64>, of: u64) -> bool {
 }
 
 /// An ETag without its quotes. What packs an answer on the way makes it a weak one.
-fn bare(etag: &str) -> &str {
+pub(super) fn bare(etag: &str) -> &str {
     etag.trim_start_matches("W/").trim_matches('"')
 }
 
@@ -301,6 +316,13 @@ async fn take_all(mut answer: Answer, arriving: &mut Arriving) -> Result<(), Mov
     let mut held: Vec<u8> = Vec::with_capacity(WRITE_BYTES);
     let broken = loop {
         match answer.next().await {
+            Ok(Some(bytes)) if bytes.len() as u64 > arriving.left() - held.len() as u64 => {
+                return Err(S3Error::Unreadable {
+                    endpoint: answer.endpoint.to_string(),
+                    problem: "is longer than was announced",
+                }
+                .into());
+            }
             Ok(Some(bytes)) => held.extend_from_slice(&bytes),
             Ok(None) => break None,
             Err(error) => break Some(error),

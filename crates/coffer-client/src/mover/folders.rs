@@ -1,19 +1,25 @@
 //! Folders: names of files to names of objects and back, many files at once. One that fails is
-//! told, and the others go on.
+//! told, and the others go on. What was moved is noted, until all of it is.
+
+mod paths;
+
+mod going_on;
 
 use std::future::Future;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::task::{JoinSet, block_in_place};
-use walkdir::WalkDir;
+use tokio::task::{JoinSet, block_in_place, yield_now};
+use walkdir::{DirEntry, WalkDir};
 
+use self::going_on::note_fetched;
+use self::paths::{key_of, path_of};
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Failure};
+use crate::mover::journal::Notes;
 use crate::mover::location::Location;
-use crate::mover::source::Source;
 use crate::mover::target::{check, is_unfinished};
 use crate::s3::{ListedObject, ObjectHead, ObjectName};
 
@@ -56,6 +62,14 @@ impl Crowd {
         self.tasks.spawn(async move { (what, work.await) });
     }
 
+    /// Counts what a command before this one has moved.
+    async fn was_moved(&mut self, bytes: u64) {
+        self.counts.done += 1;
+        self.counts.bytes += bytes;
+        // There may be many, and nothing else that is waited for.
+        yield_now().await;
+    }
+
     async fn next(&mut self) {
         match self.tasks.join_next().await {
             Some(Ok((_, Ok(bytes)))) => {
@@ -95,7 +109,39 @@ impl Crowd {
     }
 }
 
+impl Counts {
+    /// Counts what another piece of work did, too.
+    pub fn include(&mut self, other: Self) {
+        self.done += other.done;
+        self.bytes += other.bytes;
+        self.failed += other.failed;
+    }
+}
+
 impl Mover {
+    /// Stores these files, many at once. One that fails is told and counted.
+    pub async fn put_files(self: &Arc<Self>, files: Vec<(PathBuf, ObjectName)>) -> Counts {
+        let mut crowd = Crowd::new(self);
+        for (path, name) in files {
+            let (what, mover) = (path.display().to_string(), Arc::clone(self));
+            let work = async move { Ok(mover.put(&path, &name).await?.bytes) };
+            crowd.add(what, work).await;
+        }
+        crowd.all().await
+    }
+
+    /// Fetches these objects, many at once. One that fails is told and counted.
+    pub async fn fetch_files(self: &Arc<Self>, objects: Vec<(ObjectName, PathBuf)>) -> Counts {
+        let mut crowd = Crowd::new(self);
+        for (name, path) in objects {
+            let what = format!("s3://{}/{}", name.bucket, name.key);
+            let mover = Arc::clone(self);
+            let work = async move { Ok(mover.get(&name, &path).await?.bytes) };
+            crowd.add(what, work).await;
+        }
+        crowd.all().await
+    }
+
     /// Stores all files below a folder, under names that begin with `to`.
     ///
     /// # Errors
@@ -112,6 +158,13 @@ impl Mover {
                 problem: "is no folder: leave out -r",
             });
         }
+        let notes = Arc::new(self.notes_of_put(from, to).await?);
+        let counts = self.put_all(from, to, &notes).await;
+        self.went_through(notes, counts.failed == 0);
+        Ok(counts)
+    }
+
+    async fn put_all(self: &Arc<Self>, from: &Path, to: &Location, notes: &Arc<Notes>) -> Counts {
         let mut crowd = Crowd::new(self);
         let walk = WalkDir::new(from).follow_links(self.options.follow_links);
         let mut walk = walk.into_iter();
@@ -132,18 +185,8 @@ impl Mover {
             if entry.depth() == 0 || entry.file_type().is_dir() {
                 continue;
             }
-            if is_unfinished(entry.file_name()) {
-                let path = entry.path().display();
-                let note = format!("{path} is passed over: it is of an unfinished coffer get");
-                self.tell(&Event::Note(&note));
-                continue;
-            }
-            if entry.path_is_symlink() && !self.options.follow_links {
-                let path = entry.path().display();
-                let note = format!(
-                    "{path} is passed over: it is a symbolic link; --follow-links stores what \
-                     links point to"
-                );
+            if let Some(why) = self.passes_over(&entry) {
+                let note = format!("{} is passed over: {why}", entry.path().display());
                 self.tell(&Event::Note(&note));
                 continue;
             }
@@ -154,17 +197,25 @@ impl Mover {
                 crowd.failed(what, &MoverError::Unsuitable { path, problem });
                 continue;
             };
-            let (mover, name) = (Arc::clone(self), ObjectName::new(&to.bucket, key));
-            let work = async move {
-                let source = block_in_place(|| Source::open(&path))?;
-                let bytes = source.seen().bytes;
-                mover.tell(&Event::Found { files: 1, bytes });
-                let moved = mover.put_known(source, &path, &name).await?;
-                Ok(moved.bytes)
-            };
+            let name = ObjectName::new(&to.bucket, key);
+            if let Some(bytes) = self.was_put(notes, &path, &name) {
+                crowd.was_moved(bytes).await;
+                continue;
+            }
+            let (mover, notes) = (Arc::clone(self), Arc::clone(notes));
+            let work = async move { mover.put_below(&path, &name, &notes).await };
             crowd.add(what, work).await;
         }
-        Ok(crowd.all().await)
+        crowd.all().await
+    }
+
+    /// Why a file is not stored with its folder, if it is not.
+    fn passes_over(&self, entry: &DirEntry) -> Option<&'static str> {
+        if is_unfinished(entry.file_name()) {
+            return Some("it is of an unfinished coffer get");
+        }
+        let is_link = entry.path_is_symlink() && !self.options.follow_links;
+        is_link.then_some("it is a symbolic link; --follow-links stores what links point to")
     }
 
     /// Fetches all objects whose names begin with that of `from`, to files below a folder.
@@ -175,6 +226,21 @@ impl Mover {
         self: &Arc<Self>,
         from: &Location,
         to: &Path,
+    ) -> Result<Counts, MoverError> {
+        let notes = Arc::new(self.notes_of_get(from, to));
+        let counts = self.fetch_all(from, to, &notes).await;
+        self.went_through(
+            notes,
+            counts.as_ref().is_ok_and(|counts| counts.failed == 0),
+        );
+        counts
+    }
+
+    async fn fetch_all(
+        self: &Arc<Self>,
+        from: &Location,
+        to: &Path,
+        notes: &Arc<Notes>,
     ) -> Result<Counts, MoverError> {
         let mut crowd = Crowd::new(self);
         let mut after = None;
@@ -190,20 +256,21 @@ impl Mover {
                     crowd.failed(what, &MoverError::Unsuitable { path, problem });
                     continue;
                 };
-                self.tell(&Event::Found {
-                    files: 1,
-                    bytes: object.bytes,
-                });
                 let is_of_folder = path.as_os_str().is_empty();
                 let path = if is_of_folder {
                     to.to_owned()
                 } else {
                     to.join(path)
                 };
-                let mover = Arc::clone(self);
-                let name = ObjectName::new(&from.bucket, &object.key);
+                if let Some(bytes) = self.was_fetched(notes, &what, &object, &path) {
+                    crowd.was_moved(bytes).await;
+                    continue;
+                }
                 let bytes = object.bytes;
-                let work = async move { mover.fetch_below(&name, bytes, &path).await };
+                self.tell(&Event::Found { files: 1, bytes });
+                let (mover, notes) = (Arc::clone(self), Arc::clone(notes));
+                let name = ObjectName::new(&from.bucket, &object.key);
+                let work = async move { mover.fetch_below(&name, &object, &path, &notes).await };
                 crowd.add(what, work).await;
             }
             after = page.next;
@@ -218,11 +285,12 @@ impl Mover {
     async fn fetch_below(
         self: &Arc<Self>,
         name: &ObjectName,
-        listed_bytes: u64,
+        listed: &ListedObject,
         to: &Path,
+        notes: &Notes,
     ) -> Result<u64, MoverError> {
         let is_folder = name.key.ends_with('/');
-        if is_folder && listed_bytes > 0 {
+        if is_folder && listed.bytes > 0 {
             return Err(MoverError::Unsuitable {
                 path: PathBuf::from(&name.key),
                 problem: "has bytes, and a name that ends with / can't be a file's: fetch it by \
@@ -244,7 +312,7 @@ impl Mover {
             });
         }
         block_in_place(|| check(to))?;
-        let answer = if listed_bytes <= PART_BYTES {
+        let answer = if listed.bytes <= PART_BYTES {
             Some(self.ask_for_all(name).await?)
         } else {
             None
@@ -257,14 +325,21 @@ impl Mover {
             }
             None => (self.head(name).await?, None),
         };
-        Ok(self.fetch_known(name, &head, to, first).await?.bytes)
+        let moved = self.fetch_known(name, &head, to, first).await?;
+        let is_as_listed = head.bytes == listed.bytes
+            && head.etag.trim_matches('"') == listed.etag.trim_matches('"');
+        if is_as_listed {
+            note_fetched(notes, listed, to, moved.verified);
+        }
+        Ok(moved.bytes)
     }
 
     /// Has the server copy all objects whose names begin with that of `from`.
     ///
     /// # Errors
-    /// When they can't be listed, or the copies would lie among what is copied: then there would
-    /// be no end of it. All else is told and counted.
+    /// When they can't be listed, or the copies would lie among what is copied, or what is copied
+    /// among them: then there would be no end of it, or copies would replace what is to be copied
+    /// yet. All else is told and counted.
     pub async fn copy_folder(
         self: &Arc<Self>,
         from: &Location,
@@ -275,6 +350,13 @@ impl Mover {
                 text: to.to_string(),
                 problem: "lies in what is copied, so the copies would be copied as well, without \
                           an end: name a place outside of it",
+            });
+        }
+        if to.holds(from) {
+            return Err(MoverError::Location {
+                text: to.to_string(),
+                problem: "holds what is copied, so copies could replace what is not copied yet: \
+                          name a place beside it",
             });
         }
         let mut crowd = Crowd::new(self);
@@ -290,7 +372,11 @@ impl Mover {
                 let bytes = object.bytes;
                 self.tell(&Event::Found { files: 1, bytes });
                 let mover = Arc::clone(self);
-                let work = async move { Ok(mover.copy_known(&source, &target).await?.bytes) };
+                let listed = object.etag;
+                let work = async move {
+                    let moved = mover.copy_known(&source, &target, Some(&listed)).await?;
+                    Ok(moved.bytes)
+                };
                 let what = format!("s3://{}/{}", from.bucket, object.key);
                 crowd.add(what, work).await;
             }
@@ -299,70 +385,5 @@ impl Mover {
                 return crowd.all_below(from, has_any).await;
             }
         }
-    }
-}
-
-/// The name of the object that a file becomes.
-fn key_of(path: &Path, folder: &Path, prefix: &str) -> Option<String> {
-    let below = path.strip_prefix(folder).ok()?;
-    let names = below.iter().map(|name| name.to_str());
-    let names: Option<Vec<&str>> = names.collect();
-    Some(format!("{prefix}{}", names?.join("/")))
-}
-
-/// Where the file of an object lies below a folder: never outside of it, and never elsewhere than
-/// its name says. Nothing for the marker of the folder itself.
-fn path_of(object: &ListedObject, prefix: &str) -> Option<PathBuf> {
-    let below = object.key.strip_prefix(prefix)?;
-    let names = below.strip_suffix('/').unwrap_or(below);
-    if below.is_empty() && prefix.ends_with('/') {
-        return Some(PathBuf::new());
-    }
-    if names.contains('\0') {
-        return None;
-    }
-    let path = PathBuf::from(names);
-    let is_plain = |name: &str| !matches!(name, "" | "." | "..");
-    let is_path = names.split('/').all(is_plain)
-        && path
-            .components()
-            .all(|it| matches!(it, Component::Normal(_)));
-    is_path.then_some(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_stay_below_the_folder() {
-        let path = |key: &str, prefix: &str| {
-            let object = ListedObject {
-                key: key.to_owned(),
-                bytes: 0,
-                etag: String::new(),
-                modified: String::new(),
-            };
-            path_of(&object, prefix)
-        };
-        assert_eq!(path("p/a/b c", "p/"), Some(PathBuf::from("a/b c")));
-        assert_eq!(path("p/a/", "p/"), Some(PathBuf::from("a")));
-        assert_eq!(path("a", ""), Some(PathBuf::from("a")));
-        assert_eq!(path("p/", "p/"), Some(PathBuf::new()));
-        for bad in [
-            "p/../x", "p//x", "p/a//b", "p/./x", "p/a/..", "p/\0", "q/x", "p//",
-        ] {
-            assert_eq!(path(bad, "p/"), None, "{bad}");
-        }
-        assert_eq!(path("/etc/passwd", ""), None);
-    }
-
-    #[test]
-    fn files_have_the_names_of_their_paths() {
-        let key = |path: &str| key_of(Path::new(path), Path::new("/f"), "p/");
-        assert_eq!(key("/f/a/b c").as_deref(), Some("p/a/b c"));
-        use std::os::unix::ffi::OsStrExt;
-        let bad = Path::new("/f").join(std::ffi::OsStr::from_bytes(b"\xff"));
-        assert_eq!(key_of(&bad, Path::new("/f"), ""), None);
     }
 }

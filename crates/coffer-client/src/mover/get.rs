@@ -13,7 +13,6 @@ use tokio::task::{JoinHandle, block_in_place};
 
 use self::compare::{Checked, Compared, Told, same, unproven};
 use crate::limits::PART_BYTES;
-use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
 use crate::mover::fetch::{Sink, Wanted};
@@ -21,6 +20,7 @@ use crate::mover::plan::pieces;
 use crate::mover::target::{Content, Piece, Target};
 use crate::mover::times::{MTIME_HEADER, mtime};
 use crate::mover::together::Together;
+use crate::mover::{Mover, alone};
 use crate::s3::checksum::{Algorithm, of_pieces};
 use crate::s3::{Answer, Composite, ObjectHead, ObjectName};
 
@@ -76,16 +76,18 @@ impl Mover {
         let here = self
             .all_pieces(&wanted, &target, noted, algorithm, first)
             .await;
-        let target = Arc::into_inner(target).ok_or(MoverError::Lost)?;
         let here = match here {
             Ok(here) => here,
             Err(error) => {
+                // What still receives was told to stop.
+                alone(&target).await;
                 if !error.may_go_on() {
                     target.discard();
                 }
                 return Err(error);
             }
         };
+        let target = Arc::into_inner(target).ok_or(MoverError::Lost)?;
         let compared = match self.compare(name, head, &target, &here, algorithm).await {
             Ok(compared) => compared,
             Err(error) => {
@@ -302,7 +304,8 @@ impl Mover {
         }
         out.flush()
             .map_err(MoverError::local("writing", Path::new("standard output")))?;
-        let compared = summing.compared(&told, was_all_sealed)?;
+        let compared = summing.compared(&told, was_all_sealed);
+        let compared = compared.map_err(MoverError::of_output)?;
         let here = Here {
             piece: Piece {
                 start: 0,
@@ -329,7 +332,8 @@ pub fn target_path(key: &str, to: &Path) -> Result<PathBuf, MoverError> {
     if matches!(name, "" | "." | "..") || name.contains('\0') {
         return Err(MoverError::Unsuitable {
             path,
-            problem: "is a folder, and the object's name has no name for a file in it",
+            problem: "is a folder, and the object's name has no name for a file in it: -r fetches \
+                      all objects whose names begin so, and a target that names a file this one",
         });
     }
     Ok(path.join(name))

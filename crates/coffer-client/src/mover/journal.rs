@@ -1,18 +1,23 @@
 //! A file that says how far something has come: what it is of, then line by line what was done.
 //! A line that a crash has cut off means nothing.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+mod notes;
+mod own;
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
-use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::own::open_own;
 use crate::limits::{JOURNAL_BYTES, JOURNAL_OPENS};
 use crate::mover::error::MoverError;
+
+pub(super) use self::notes::{FolderLine, Left, Mark, Notes, Noting, mark};
+pub(crate) use self::own::{OTHERS_WRITE, is_named, make_own, reopen_own};
 
 /// A journal that is held by this process.
 pub(super) struct Journal {
@@ -97,43 +102,12 @@ impl Journal {
 
     /// Removes it. One that stays would only be read in vain.
     pub(super) fn remove(self) {
+        self.unname();
+    }
+
+    /// The same while it is held.
+    pub(super) fn unname(&self) {
         let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// Opens a file that is coffer's own, or makes one: never through a link, which others may have put
-/// there, and nothing that is no file.
-///
-/// # Errors
-/// [`MoverError::Unsuitable`], [`MoverError::Local`].
-pub(crate) fn open_own(path: &Path, mode: u32) -> Result<File, MoverError> {
-    // A pipe would be waited for.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    let opened = options.mode(mode).custom_flags(flags).open(path);
-    let is_link = || fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
-    let is_file = match &opened {
-        Ok(file) => file.metadata().is_ok_and(|file| file.is_file()),
-        Err(_) => !is_link(),
-    };
-    if !is_file {
-        return Err(MoverError::Unsuitable {
-            path: path.to_owned(),
-            problem: "is a link, or no regular file, and has the name of a file of coffer's own: \
-                      remove it",
-        });
-    }
-    opened.map_err(MoverError::local("writing", path))
-}
-
-/// Whether a file still has its name.
-fn is_named(file: &File, path: &Path) -> io::Result<bool> {
-    let held = file.metadata()?;
-    match fs::symlink_metadata(path) {
-        Ok(named) => Ok((named.dev(), named.ino()) == (held.dev(), held.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
     }
 }
 

@@ -26,6 +26,7 @@ use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
+use crate::mover::journal::Noting;
 use crate::mover::source::Source;
 use crate::mover::times::{MTIME_HEADER, mtime_text};
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
@@ -54,22 +55,27 @@ impl Mover {
         let source = block_in_place(|| Source::open(from))?;
         let bytes = source.seen().bytes;
         self.tell(&Event::Found { files: 1, bytes });
-        self.put_known(source, from, name).await
+        let stored = self.put_known(source, from, name, None).await?;
+        Ok(stored.0)
     }
 
-    /// The same with a file that is open, and was told.
+    /// The same with a file that is open, and was told, and perhaps is noted with others of its
+    /// folder. Gives the object's entity tag as well.
     pub(super) async fn put_known(
         self: &Arc<Self>,
         source: Source,
         from: &Path,
         name: &ObjectName,
-    ) -> Result<Moved, MoverError> {
+        noting: Option<&Noting<'_>>,
+    ) -> Result<(Moved, String), MoverError> {
         let done = if source.seen().bytes <= PART_BYTES {
-            self.put_whole(&source, from, name).await?
+            self.put_whole(&source, from, name, noting).await?
         } else {
             self.put_parts(source, from, name).await?
         };
-        self.stored(done, from.display().to_string(), name).await
+        let etag = done.stored.etag.clone();
+        let from = from.display().to_string();
+        Ok((self.stored(done, from, name).await?, etag))
     }
 
     /// Headers of an object that was a file.
@@ -86,6 +92,7 @@ impl Mover {
         source: &Source,
         from: &Path,
         name: &ObjectName,
+        noting: Option<&Noting<'_>>,
     ) -> Result<Done, MoverError> {
         let _permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
         let read = || {
@@ -94,7 +101,7 @@ impl Mover {
             source.check_unchanged().map(|()| Bytes::from(body))
         };
         let body = block_in_place(read)?;
-        self.put_once((source, from), body, name).await
+        self.put_once((source, from), body, name, noting).await
     }
 
     /// Stores what is in memory. `doubted` is told that the server called it doubtful.

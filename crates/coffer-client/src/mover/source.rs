@@ -32,7 +32,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    fn of(file: &Metadata) -> Self {
+    pub(crate) fn of(file: &Metadata) -> Self {
         Self {
             device: file.dev(),
             inode: file.ino(),
@@ -40,6 +40,14 @@ impl Seen {
             modified: (file.mtime(), file.mtime_nsec()),
             changed: (file.ctime(), file.ctime_nsec()),
         }
+    }
+
+    /// The same as text. The device is left out: its number may be another after each start of the
+    /// machine.
+    pub(crate) fn text(&self) -> String {
+        let time = |(seconds, nanos): (i64, i64)| format!("{seconds}.{nanos:09}");
+        let (modified, changed) = (time(self.modified), time(self.changed));
+        format!("{}-{changed}-{modified}-{}", self.inode, self.bytes)
     }
 }
 
@@ -159,7 +167,12 @@ mod tests {
         let now = std::fs::metadata(&path).unwrap();
         assert_eq!(now.modified().unwrap(), source.modified());
         assert!(source.check_unchanged().is_err());
+        assert_ne!(Seen::of(&now).text(), source.seen().text());
         let source = open();
+        assert_eq!(
+            source.seen().text(),
+            Source::open(&path).unwrap().seen().text()
+        );
         std::fs::write(folder.path().join("other"), "12345").unwrap();
         std::fs::rename(folder.path().join("other"), &path).unwrap();
         assert!(source.check_unchanged().is_err());

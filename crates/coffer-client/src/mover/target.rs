@@ -3,12 +3,15 @@
 mod early_sync;
 mod rights;
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, FileTimes, Metadata};
 use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -17,9 +20,10 @@ use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
 use self::early_sync::EarlySync;
+use self::rights::folder_of;
 use crate::limits::WRITE_BYTES;
 use crate::mover::error::MoverError;
-use crate::mover::journal::{Journal, open_own};
+use crate::mover::journal::{Journal, is_named, make_own, reopen_own};
 use crate::s3::checksum::{Algorithm, Checksum, Running};
 
 /// The ends of names that are no file's yet.
@@ -51,6 +55,14 @@ pub(super) struct Piece {
     pub(super) crc: u64,
 }
 
+/// What the journal begins with.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    content: Content,
+    /// The file that pieces were noted of: another of that name is none of ours.
+    inode: u64,
+}
+
 /// A file that is not whole yet.
 pub(super) struct Target {
     path: PathBuf,
@@ -71,8 +83,8 @@ impl Target {
         let name = path.file_name().unwrap_or(OsStr::new(""));
         let part_path = path.with_file_name(beside(name, PART_END));
         let journal = Journal::open(&path.with_file_name(beside(name, JOURNAL_END)))?;
-        let file = match open_own(&part_path, 0o666) {
-            Ok(file) => file,
+        let (file, pieces) = match part(&journal, &part_path, content) {
+            Ok(part) => part,
             Err(error) => {
                 if matches!(error, MoverError::Unsuitable { .. }) {
                     journal.remove();
@@ -81,7 +93,7 @@ impl Target {
             }
         };
         if let Some(replaced) = replaced {
-            let set = rights::narrow(&file, &replaced);
+            let set = rights::narrow(&file, path, &replaced);
             set.map_err(MoverError::local("setting the mode of", &part_path))?;
         }
         let target = Self {
@@ -90,14 +102,6 @@ impl Target {
             part_path,
             journal,
             early: EarlySync::default(),
-        };
-        let pieces = match target.journal.read::<Content, Piece>() {
-            Some((of, pieces)) if of == *content => pieces,
-            _ => {
-                target.journal.begin(content)?;
-                target.resize(0)?;
-                Vec::new()
-            }
         };
         target.resize(content.bytes)?;
         Ok((target, pieces))
@@ -177,26 +181,50 @@ impl Target {
         }
         let failed = |doing| MoverError::local(doing, &self.path);
         if let Ok(replaced) = fs::metadata(&self.path) {
-            let kept = rights::keep(&self.file, &replaced);
+            let kept = rights::keep(&self.file, &self.path, &replaced);
             kept.map_err(failed("setting the mode of"))?;
         }
         self.early.finish(&self.file).map_err(failed("syncing"))?;
+        if !is_named(&self.file, &self.part_path).map_err(failed("naming"))? {
+            return Err(MoverError::Unsuitable {
+                path: self.part_path,
+                problem: "is another file than was written: others change what is in that folder; \
+                          fetch to one where only you do",
+            });
+        }
         fs::rename(&self.part_path, &self.path).map_err(failed("naming"))?;
-        let folder = self
-            .path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|it| it.sync_all());
+        let synced = File::open(folder_of(&self.path)).and_then(|it| it.sync_all());
         synced.map_err(failed("syncing its folder"))?;
         self.journal.remove();
         Ok(())
     }
 
     /// Removes what is there.
-    pub(super) fn discard(self) {
+    pub(super) fn discard(&self) {
         let _ = fs::remove_file(&self.part_path);
-        self.journal.remove();
+        self.journal.unname();
     }
+}
+
+/// The file that this content was begun to be written to, and what of it is noted, or a new one.
+fn part(
+    journal: &Journal,
+    path: &Path,
+    content: &Content,
+) -> Result<(File, Vec<Piece>), MoverError> {
+    let noted = journal.read::<Head, Piece>();
+    if let Some((head, pieces)) = noted.filter(|(head, _)| head.content == *content)
+        && let Some(file) = reopen_own(path, |there| there.ino() == head.inode)?
+    {
+        return Ok((file, pieces));
+    }
+    let file = make_own(path, 0o666)?;
+    let made = file.metadata();
+    journal.begin(&Head {
+        content: content.clone(),
+        inode: made.map_err(MoverError::local("reading", path))?.ino(),
+    })?;
+    Ok((file, Vec::new()))
 }
 
 /// Whether a file may be fetched to this path: one of another's unfinished file would be written
@@ -217,6 +245,13 @@ pub(super) fn check(path: &Path) -> Result<Option<Metadata>, MoverError> {
             "has the form of coffer's own names for unfinished files: fetch it by itself, under \
              another name",
         );
+    }
+    let folder = folder_of(path);
+    if fs::metadata(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Err(MoverError::Unsuitable {
+            path: folder.to_owned(),
+            problem: "is no folder that there is: make it first",
+        });
     }
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => unsuitable("is a folder"),
@@ -252,140 +287,4 @@ pub(crate) fn is_unfinished(name: &OsStr) -> bool {
     name.starts_with(b".") && { [PART_END, JOURNAL_END] }
         .iter()
         .any(|end| name.ends_with(end.as_bytes()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn content(etag: &str) -> Content {
-        Content {
-            endpoint: "e".to_owned(),
-            bucket: "b".to_owned(),
-            key: "k".to_owned(),
-            version_id: None,
-            etag: etag.to_owned(),
-            bytes: 9,
-            piece_bytes: 4,
-            crc: "CRC32".to_owned(),
-        }
-    }
-
-    #[test]
-    fn a_file_has_its_name_when_it_is_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let (target, pieces) = Target::open(&path, &content("1")).unwrap();
-        assert_eq!(pieces, []);
-        let piece = Piece {
-            start: 4,
-            end: 8,
-            crc: 1,
-        };
-        target.write(4, b"5678").unwrap();
-        target.note(&piece).unwrap();
-        assert!(matches!(
-            Target::open(&path, &content("1")),
-            Err(MoverError::Busy { .. })
-        ));
-        drop(target);
-        assert!(!path.exists());
-        let (target, pieces) = Target::open(&path, &content("1")).unwrap();
-        assert_eq!(pieces, [piece]);
-        target.write(0, b"1234").unwrap();
-        target.write(8, b"9").unwrap();
-        let sum = target.sum(0..9, Algorithm::Crc32).unwrap();
-        assert_eq!(hex::encode(sum.value), "cbf43926");
-        let modified = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(7);
-        target.finish(Some(modified)).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"123456789");
-        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), modified);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn names_that_are_too_long_leave_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("n".repeat(256));
-        let error = Target::open(&path, &content("1"))
-            .err()
-            .unwrap()
-            .to_string();
-        assert!(error.contains("longer name than files have"), "{error}");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn another_content_begins_anew() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let (target, _) = Target::open(&path, &content("1")).unwrap();
-        target.write(0, b"old").unwrap();
-        target
-            .note(&Piece {
-                start: 0,
-                end: 4,
-                crc: 1,
-            })
-            .unwrap();
-        drop(target);
-        let (target, pieces) = Target::open(&path, &content("2")).unwrap();
-        assert_eq!(pieces, []);
-        let zeros = crate::s3::checksum::checksum(Algorithm::Crc32, &[0; 9]);
-        assert_eq!(target.sum(0..9, Algorithm::Crc32).unwrap(), zeros);
-        target.discard();
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn names_of_unfinished_files_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let (target, _) = Target::open(&path, &content("1")).unwrap();
-        target.write(0, b"right").unwrap();
-        for name in [
-            ".file.coffer-part",
-            ".file.coffer-journal",
-            ".FILE.Coffer-Part",
-        ] {
-            let error = Target::open(&folder.path().join(name), &content("2")).err();
-            let error = error.unwrap().to_string();
-            assert!(error.contains("under another name"), "{error}");
-        }
-        target.finish(None).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"right\0\0\0\0");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn what_is_no_file_stays_what_it_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("socket");
-        let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink(&socket, &link).unwrap();
-        for path in [&socket, &link] {
-            let error = Target::open(path, &content("1")).err().unwrap().to_string();
-            assert!(error.contains("is no regular file: write `-`"), "{error}");
-        }
-        assert!(Target::open(folder.path(), &content("1")).is_err());
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
-        let link_to_file = folder.path().join("link to file");
-        fs::write(folder.path().join("file"), "old").unwrap();
-        std::os::unix::fs::symlink("file", &link_to_file).unwrap();
-        assert!(Target::open(&link_to_file, &content("1")).is_ok());
-    }
-
-    #[test]
-    fn long_names_have_short_ones_beside_them() {
-        let folder = tempfile::tempdir().unwrap();
-        for length in [238, 239, 240, 255] {
-            let path = folder.path().join("n".repeat(length));
-            let (target, _) = Target::open(&path, &content("1")).unwrap();
-            target.finish(None).unwrap();
-            assert!(path.exists());
-        }
-        assert!(is_unfinished(&beside(OsStr::new("a"), PART_END)));
-        assert!(!is_unfinished(OsStr::new(".a.part")));
-    }
 }

@@ -45,7 +45,7 @@ impl Credentials {
         if let Some(file) = file {
             return Self::of_file(file, &profile);
         }
-        if let Some(credentials) = Self::of_variables(&environment) {
+        if let Some(credentials) = Self::of_variables(&environment)? {
             return Ok(credentials);
         }
         if let Some(file) = environment.variable(FILE_VARIABLE) {
@@ -77,12 +77,26 @@ impl Credentials {
         })
     }
 
-    pub(super) fn of_variables(environment: &Environment<'_>) -> Option<Self> {
-        Some(Self {
-            access_key_id: environment.variable(ID_VARIABLE)?,
-            secret_access_key: environment.variable(SECRET_VARIABLE)?.into(),
-            session_token: environment.variable(TOKEN_VARIABLE).map(Zeroizing::new),
-        })
+    /// Those of the environment, if it has any.
+    ///
+    /// # Errors
+    /// When it has one half: another access key than was meant would be used in its place.
+    pub(super) fn of_variables(environment: &Environment<'_>) -> Result<Option<Self>, ClientError> {
+        let [id, secret] = [ID_VARIABLE, SECRET_VARIABLE].map(|name| environment.variable(name));
+        let half = |has: &str, lacks: &str| ClientError::Credentials {
+            place: has.to_owned(),
+            problem: format!("is set without {lacks}: set both, or neither"),
+        };
+        match (id, secret) {
+            (Some(access_key_id), Some(secret)) => Ok(Some(Self {
+                access_key_id,
+                secret_access_key: secret.into(),
+                session_token: environment.variable(TOKEN_VARIABLE).map(Zeroizing::new),
+            })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(half(ID_VARIABLE, SECRET_VARIABLE)),
+            (None, Some(_)) => Err(half(SECRET_VARIABLE, ID_VARIABLE)),
+        }
     }
 
     pub(super) fn of_section(ini: &Ini, section: &str) -> Option<Self> {

@@ -26,10 +26,12 @@ pub struct Wanted<'a> {
     pub profile: Option<&'a str>,
     /// The certificates of an authority.
     pub ca: Option<&'a Path>,
-    /// A data folder, whose own access key and authority are meant.
+    /// A data folder, whose server is meant as a whole: its address, access key and authority.
     pub data: Option<&'a Path>,
-    /// The address of its server, where no other is named.
+    /// The address of its server.
     pub data_endpoint: Option<&'a str>,
+    /// Whether that folder was not named: it is meant only where nothing says an address.
+    pub is_data_implied: bool,
     /// Whether a source is meant: the environment's authority is that of the target.
     pub is_source: bool,
     /// What gives an access key where the profile has none, if not what usually does.
@@ -50,11 +52,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Looks where AWS's clients look: what was typed, else the environment, else the profile. The
-    /// address is at last that of the data folder's server.
+    /// Looks where AWS's clients look: what was typed, else the environment, else the profile.
+    ///
+    /// A data folder that was named goes before environment and profile, and one that was not
+    /// comes after them. Its address goes with its access key and its authority, so that one
+    /// server is meant as a whole.
     ///
     /// The access key is that of the file or profile that was typed, else of the data folder, else
-    /// of the environment, else of the profile that the environment names or `default`.
+    /// of the environment, else of the profile that the environment names or `default`. A folder
+    /// that was not named comes after the environment here, too, and so does one without a key.
     ///
     /// # Errors
     /// When there is no endpoint or no access key, or a file can't be read.
@@ -67,13 +73,29 @@ impl Settings {
         let named = environment.variable(PROFILE_VARIABLE);
         let profile = wanted.profile.or(named.as_deref()).unwrap_or("default");
         let of_profile = |name| files.setting(profile, name);
-        let endpoint = wanted.endpoint.map(str::to_owned);
-        let endpoint = endpoint
-            .or_else(|| environment.variable("AWS_ENDPOINT_URL_S3"))
-            .or_else(|| environment.variable("AWS_ENDPOINT_URL"))
-            .or_else(|| files.endpoint_of_services(profile))
-            .or_else(|| of_profile("endpoint_url"))
-            .or_else(|| wanted.data_endpoint.map(str::to_owned));
+        let own_address = || wanted.data_endpoint.map(str::to_owned);
+        let of_services = || {
+            let endpoint = files.endpoint_of_services(profile);
+            endpoint.or_else(|| of_profile("endpoint_url"))
+        };
+        let typed = wanted.endpoint.map(str::to_owned);
+        let elsewhere = || {
+            let endpoint = environment.variable("AWS_ENDPOINT_URL_S3");
+            let endpoint = endpoint.or_else(|| environment.variable("AWS_ENDPOINT_URL"));
+            endpoint.or_else(of_services)
+        };
+        let told = match wanted.data {
+            Some(_) if !wanted.is_data_implied => typed
+                .or_else(|| of_services().filter(|_| wanted.profile.is_some()))
+                .or_else(own_address)
+                .or_else(elsewhere),
+            _ => typed.or_else(elsewhere),
+        };
+        let wanted = &Wanted {
+            data: { wanted.data }.filter(|_| !wanted.is_data_implied || told.is_none()),
+            ..*wanted
+        };
+        let endpoint = told.or_else(|| own_address().filter(|_| wanted.data.is_some()));
         let region = environment.variable("AWS_REGION");
         let region = region
             .or_else(|| environment.variable("AWS_DEFAULT_REGION"))
@@ -115,14 +137,22 @@ fn credentials(
     if let Some(file) = wanted.credentials {
         return Credentials::of_file(file, profile);
     }
-    if wanted.profile.is_none() {
-        if let Some(data) = wanted.data {
-            // Its file is the server's own, and knows no profiles.
-            return Credentials::of_file(&data.join("credentials"), "default");
+    let of_data = wanted.data.filter(|_| wanted.profile.is_none());
+    if let Some(data) = of_data {
+        let file = data.join("credentials");
+        let named = [ID_VARIABLE, PROFILE_VARIABLE, FILE_VARIABLE];
+        let has_key = named
+            .iter()
+            .any(|name| environment.variable(name).is_some());
+        // A folder that was restored, a standby and a gateway have no key of their own.
+        if !has_key || (!wanted.is_data_implied && file.exists()) {
+            return of_folder(&file);
         }
-        if let Some(found) = Credentials::of_variables(environment) {
-            return Ok(found);
-        }
+    }
+    if wanted.profile.is_none()
+        && let Some(found) = Credentials::of_variables(environment)?
+    {
+        return Ok(found);
     }
     if let Some(found) = files.credentials(profile) {
         return Ok(found);
@@ -139,18 +169,40 @@ fn credentials(
             "has its access key by {name}, which is not done here; `aws configure \
              export-credentials --profile {profile} --format env` prints one to set"
         ),
-        None => match wanted.key_advice {
-            Some(advice) => format!("has no access key: {advice}"),
-            None => format!(
-                "has no access key: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
-                 --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
-            ),
-        },
+        None => {
+            let lacks = if files.has(profile) || profile == "default" {
+                "has no access key"
+            } else {
+                "there is no such profile in AWS's files"
+            };
+            match wanted.key_advice {
+                Some(advice) => format!("{lacks}: {advice}"),
+                None => format!(
+                    "{lacks}: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
+                     --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
+                ),
+            }
+        }
     };
     Err(ClientError::Credentials {
         place: format!("profile {profile}"),
         problem,
     })
+}
+
+/// The access key in a data folder: the file is the server's own, and knows no profiles.
+fn of_folder(file: &Path) -> Result<Credentials, ClientError> {
+    match file.try_exists() {
+        Ok(false) => Err(ClientError::Credentials {
+            place: file.display().to_string(),
+            problem: format!(
+                "there is no such file, as in folders that were restored, of standbys and of \
+                 gateways: set {ID_VARIABLE} and {SECRET_VARIABLE}, or name a file by \
+                 --credentials"
+            ),
+        }),
+        _ => Credentials::of_file(file, "default"),
+    }
 }
 
 /// AWS's two files.
@@ -193,6 +245,13 @@ impl Files {
         config.value(&section, "s3.endpoint_url").map(str::to_owned)
     }
 
+    /// Whether a profile is named at all.
+    fn has(&self, profile: &str) -> bool {
+        let has =
+            |ini: &Option<Ini>, section: &str| ini.as_ref().is_some_and(|ini| ini.has(section));
+        has(&self.credentials, profile) || has(&self.config, &Self::section(profile))
+    }
+
     fn credentials(&self, profile: &str) -> Option<Credentials> {
         let of = |ini: &Option<Ini>, section: &str| {
             let ini = ini.as_ref().filter(|ini| ini.has(section))?;
@@ -203,141 +262,4 @@ impl Files {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Home(tempfile::TempDir);
-
-    impl Home {
-        fn new() -> Self {
-            let home = Self(tempfile::tempdir().unwrap());
-            std::fs::create_dir(home.0.path().join(".aws")).unwrap();
-            home.write(
-                ".aws/credentials",
-                "[default]\naws_access_key_id = D\naws_secret_access_key = s\n\
-                 [p]\naws_access_key_id = P\naws_secret_access_key = s\naws_session_token = t\n",
-            );
-            home.write(
-                ".aws/config",
-                "[default]\nregion = r1\nendpoint_url = https://d\n[profile p]\nservices = v\n\
-                 ca_bundle = /p.pem\n[services v]\ns3 =\n  endpoint_url = https://p\n\
-                 [profile role]\nrole_arn = arn\nendpoint_url = https://r\n",
-            );
-            home
-        }
-
-        fn write(&self, name: &str, text: &str) {
-            std::fs::write(self.0.path().join(name), text).unwrap();
-        }
-
-        fn find(&self, wanted: &Wanted<'_>, set: &[(&str, &str)]) -> Result<Settings, ClientError> {
-            let home = self.0.path().to_str().unwrap();
-            let variable = |name: &str| match name {
-                "HOME" => Some(home.to_owned()),
-                name => { set.iter() }
-                    .find(|(set, _)| *set == name)
-                    .map(|(_, value)| (*value).to_owned()),
-            };
-            Settings::find_in(wanted, &Environment(&variable))
-        }
-    }
-
-    const KEY: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "E"), ("AWS_SECRET_ACCESS_KEY", "s")];
-
-    #[test]
-    fn what_was_typed_comes_first_then_the_environment_then_the_profile() {
-        let home = Home::new();
-        let found = home.find(&Wanted::default(), &[]).unwrap();
-        assert_eq!(found.endpoint, "https://d");
-        assert_eq!(found.credentials.access_key_id, "D");
-        assert_eq!((found.region.as_str(), found.ca), ("r1", None));
-        let set = [KEY[0], KEY[1], ("AWS_ENDPOINT_URL", "https://e")];
-        let found = home.find(&Wanted::default(), &set).unwrap();
-        assert_eq!(found.endpoint, "https://e");
-        assert_eq!(found.credentials.access_key_id, "E");
-        let typed = Wanted {
-            endpoint: Some("https://t"),
-            profile: Some("p"),
-            ..Wanted::default()
-        };
-        let found = home.find(&typed, &set).unwrap();
-        assert_eq!(found.endpoint, "https://t");
-        assert_eq!(found.credentials.access_key_id, "P");
-        assert_eq!(found.credentials.session_token.unwrap().as_str(), "t");
-        assert_eq!(found.ca, Some(PathBuf::from("/p.pem")));
-    }
-
-    #[test]
-    fn a_profile_that_the_environment_names() {
-        let home = Home::new();
-        let found = home.find(&Wanted::default(), &[("AWS_PROFILE", "p")]);
-        let found = found.unwrap();
-        assert_eq!(found.endpoint, "https://p");
-        assert_eq!(found.credentials.access_key_id, "P");
-    }
-
-    #[test]
-    fn a_data_folder_has_key_and_authority() {
-        let home = Home::new();
-        let data = home.0.path().join("data");
-        std::fs::create_dir_all(data.join("tls")).unwrap();
-        home.write(
-            "data/credentials",
-            "[default]\naws_access_key_id = O\naws_secret_access_key = s\n",
-        );
-        home.write("data/tls/ca.pem", "");
-        let wanted = Wanted {
-            data: Some(&data),
-            ..Wanted::default()
-        };
-        let found = home.find(&wanted, &KEY).unwrap();
-        assert_eq!(found.credentials.access_key_id, "O");
-        assert_eq!(found.ca, Some(data.join("tls/ca.pem")));
-        let found = home.find(&wanted, &[("AWS_PROFILE", "p")]).unwrap();
-        assert_eq!(found.credentials.access_key_id, "O");
-        // It is used in place of the variables; what was typed is used before it.
-        let set = [("AWS_CA_BUNDLE", "/e.pem")];
-        let ca = |wanted: &Wanted<'_>| home.find(wanted, &set).unwrap().ca;
-        assert_eq!(ca(&wanted), Some(data.join("tls/ca.pem")));
-        let typed = Wanted {
-            ca: Some(Path::new("/t.pem")),
-            ..wanted
-        };
-        assert_eq!(ca(&typed), Some(PathBuf::from("/t.pem")));
-        assert_eq!(ca(&Wanted::default()), Some(PathBuf::from("/e.pem")));
-        let source = Wanted {
-            is_source: true,
-            ..Wanted::default()
-        };
-        assert_eq!(ca(&source), None);
-        let wanted = Wanted {
-            data_endpoint: Some("https://127.0.0.1:1"),
-            ..wanted
-        };
-        let found = home.find(&wanted, &KEY).unwrap();
-        assert_eq!(found.endpoint, "https://d");
-        std::fs::remove_file(home.0.path().join(".aws/config")).unwrap();
-        let found = home.find(&wanted, &KEY).unwrap();
-        assert_eq!(found.endpoint, "https://127.0.0.1:1");
-    }
-
-    #[test]
-    fn what_is_missing_is_told_with_what_to_do() {
-        let home = Home::new();
-        let role = home.find(&Wanted::default(), &[("AWS_PROFILE", "role")]);
-        let told = role.unwrap_err().to_string();
-        assert!(
-            told.contains("role_arn") && told.contains("aws configure"),
-            "{told}"
-        );
-        let none = home.find(&Wanted::default(), &[("AWS_PROFILE", "none")]);
-        let told = none.unwrap_err().to_string();
-        assert!(told.contains("AWS_ACCESS_KEY_ID"), "{told}");
-        std::fs::remove_file(home.0.path().join(".aws/config")).unwrap();
-        let told = home.find(&Wanted::default(), &[]).unwrap_err().to_string();
-        assert!(
-            told.starts_with("--endpoint: ") && told.contains("AWS_ENDPOINT_URL"),
-            "{told}"
-        );
-    }
-}
+mod tests;

@@ -14,12 +14,13 @@ use time::OffsetDateTime;
 use tokio::time::{sleep, timeout};
 
 use crate::error::ClientError;
+use crate::https::AUTHORITY_BY;
 use crate::limits::{
     S3_ANSWER_BYTES, S3_ANSWER_WAIT, S3_IDLE, S3_REFUSED_RETRIES, S3_RETRIES, S3_STANDSTILL,
 };
 use crate::profiles::{Credentials, Settings};
 use crate::s3::body::{Answer, Progress, Slices, told};
-use crate::s3::endpoint::Endpoint;
+use crate::s3::endpoint::{Endpoint, Reached};
 use crate::s3::error::{S3Error, is_for_https};
 use crate::s3::request::Request;
 use crate::s3::retry::pause;
@@ -37,6 +38,8 @@ pub struct ClientOptions {
     pub retries: u32,
     /// Who is told of that.
     pub retrying: Option<Retrying>,
+    /// The option that names the service's authority.
+    pub authority_by: &'static str,
 }
 
 impl Default for ClientOptions {
@@ -44,6 +47,7 @@ impl Default for ClientOptions {
         Self {
             retries: S3_RETRIES,
             retrying: None,
+            authority_by: AUTHORITY_BY,
         }
     }
 }
@@ -69,7 +73,10 @@ impl Client {
     /// # Errors
     /// When the address is none, or the authority's certificates can't be used.
     pub fn new(settings: Settings, options: ClientOptions) -> Result<Self, ClientError> {
-        let endpoint = Endpoint::parse(&settings.endpoint)?;
+        let mut endpoint = Endpoint::parse(&settings.endpoint)?;
+        if let Reached::Https(server) = endpoint.reached {
+            endpoint.reached = Reached::Https(server.with_authority_by(options.authority_by));
+        }
         let connector = Connector::new(&endpoint, settings.ca.as_deref())?;
         let mut pool = Pool::builder(TokioExecutor::new());
         pool.pool_idle_timeout(S3_IDLE)
@@ -150,16 +157,14 @@ impl Client {
     }
 
     /// How often a server is asked that has never answered. Its address may be wrong: only one that
-    /// refuses connections may just start, which takes seconds, and is waited for once.
+    /// refuses connections may just start, which takes seconds, and is waited for once. So is one
+    /// whose connections a network resets.
     fn retries_of_unknown(&self, attempt: u32, error: &S3Error) -> u32 {
-        let is_refused = matches!(
+        let may_pass = matches!(
             error,
-            S3Error::Client(ClientError::Unreachable {
-                is_refused: true,
-                ..
-            })
+            S3Error::Client(ClientError::Unreachable { may_pass: true, .. })
         );
-        if !is_refused || self.was_waited_for.load(Relaxed) {
+        if !may_pass || self.was_waited_for.load(Relaxed) {
             return 0;
         }
         let retries = self.options.retries.min(S3_REFUSED_RETRIES);
@@ -292,11 +297,11 @@ impl Client {
             Some(ClientError::Unreachable {
                 endpoint,
                 problem,
-                is_refused,
+                may_pass,
             }) => S3Error::Client(ClientError::Unreachable {
                 endpoint: endpoint.clone(),
                 problem: problem.clone(),
-                is_refused: *is_refused,
+                may_pass: *may_pass,
             }),
             _ if self.is_first_answer_no_http(source) => self.speaks_tls(),
             _ => self.broken(told(source.unwrap_or(error))),

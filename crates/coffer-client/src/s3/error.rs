@@ -153,10 +153,15 @@ impl S3Error {
         let reason = || status.canonical_reason().unwrap_or("no reason given");
         // An answer to HEAD has no body, and so does not tell why.
         let advice = match status.as_u16() {
+            _ if document.is_none() && is_of_administration(body) => {
+                "; the administration of a coffer answers there: S3 has a port of its own, 9000 \
+                 unless the server was told otherwise (--listen)"
+                    .to_owned()
+            }
             401 | 403 if body.is_empty() => "; the answer tells no reason: the access key may be \
                  unknown, its secret wrong, or it may not do that"
                 .to_owned(),
-            _ => advice(&code, headers, now),
+            _ => advice(&code, message.as_deref().unwrap_or_default(), headers, now),
         };
         let seconds = headers
             .get("retry-after")
@@ -192,6 +197,12 @@ fn code_of(status: StatusCode) -> &'static str {
     }
 }
 
+/// Whether an answer is one of a coffer's administration, which refuses by JSON.
+fn is_of_administration(body: &[u8]) -> bool {
+    let told: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    told.is_some_and(|told| told.pointer("/error/code").is_some())
+}
+
 /// Whether a port that speaks TLS answers plain HTTP by a sentence, as many servers do. S3's own
 /// refusals are XML; of an answer to HEAD there is only its type.
 pub(super) fn is_for_https(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> bool {
@@ -210,8 +221,13 @@ fn plain(text: &str) -> String {
     line.collect::<String>().trim_end_matches('.').to_owned()
 }
 
-fn advice(code: &str, headers: &HeaderMap, now: OffsetDateTime) -> String {
+fn advice(code: &str, message: &str, headers: &HeaderMap, now: OffsetDateTime) -> String {
     let text = match code {
+        // The words are AWS's, and those of servers that say it as AWS does.
+        "AccessDenied" if message.contains("object lock") => {
+            "no access key may, while a lock for compliance or a legal hold stands; past one for \
+             governance goes `aws s3api delete-object --bypass-governance-retention`"
+        }
         "InvalidAccessKeyId" | "InvalidClientTokenId" => {
             "check the access key, or name a profile with --profile"
         }
@@ -279,6 +295,31 @@ mod tests {
         let told = "the server answered NoSuchBucket: no [2J <bucket>; `coffer ls` lists the \
                     buckets there are";
         assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn the_port_of_administration_is_known_by_its_answer() {
+        let body = r#"{"error":{"code":"nothing_here","message":"there is nothing here"}}"#;
+        let told = refused(404, &[], body).to_string();
+        assert!(told.contains("S3 has a port of its own, 9000"), "{told}");
+        let told = refused(404, &[], r#"{"code": 5}"#).to_string();
+        assert_eq!(told, "the server answered NotFound: Not Found");
+    }
+
+    #[test]
+    fn a_lock_is_no_matter_of_the_access_key() {
+        let denied = |message: &str| {
+            let code = "<Code>AccessDenied</Code>";
+            let body = format!("<Error>{code}<Message>{message}</Message></Error>");
+            refused(403, &[], &body).to_string()
+        };
+        let locked = denied("Access Denied because object protected by object lock.");
+        assert!(
+            locked.contains("no access key may, while a lock"),
+            "{locked}"
+        );
+        assert!(!locked.contains("this access key"), "{locked}");
+        assert!(denied("Access Denied").ends_with("this access key may not do that"));
     }
 
     #[test]

@@ -63,6 +63,9 @@ pub struct VersionsPage {
     pub next: Option<(String, String)>,
 }
 
+/// What is wrong with an answer that asks for itself once more.
+const COMES_TO_ITSELF: &str = "is a part of a list that comes to itself";
+
 impl Client {
     /// All buckets that may be listed.
     ///
@@ -73,7 +76,7 @@ impl Client {
         let mut token: Option<String> = None;
         loop {
             let mut request = Request::of_service(Method::GET);
-            if let Some(token) = token.take() {
+            if let Some(token) = &token {
                 request = request.query("continuation-token", token);
             }
             let (answer, _) = self.document(&request).await?;
@@ -96,10 +99,14 @@ impl Client {
                     .flat_map(|all| all.all("Bucket"))
                     .filter_map(entry),
             );
-            match answer.value_of("ContinuationToken") {
-                Some(next) => token = Some(next.to_owned()),
-                None => return Ok(buckets),
+            let next = answer.value_of("ContinuationToken").map(str::to_owned);
+            if next.is_none() {
+                return Ok(buckets);
             }
+            if next == token {
+                return Err(self.unreadable(COMES_TO_ITSELF));
+            }
+            token = next;
         }
     }
 
@@ -125,7 +132,12 @@ impl Client {
             request = request.query("continuation-token", after);
         }
         let (answer, _) = self.document(&request).await?;
-        objects_page(&answer).map_err(|problem| self.unreadable(problem))
+        match objects_page(&answer) {
+            Ok(page) if after.is_some() && page.next.as_deref() == after => {
+                Err(self.unreadable(COMES_TO_ITSELF))
+            }
+            page => page.map_err(|problem| self.unreadable(problem)),
+        }
     }
 
     /// A part of the versions of objects whose names begin with `prefix`.
@@ -149,7 +161,12 @@ impl Client {
             }
         }
         let (answer, _) = self.document(&request).await?;
-        versions_page(&answer).map_err(|problem| self.unreadable(problem))
+        match versions_page(&answer) {
+            Ok(page) if after.is_some() && page.next.as_ref() == after => {
+                Err(self.unreadable(COMES_TO_ITSELF))
+            }
+            page => page.map_err(|problem| self.unreadable(problem)),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use crate::error::ClientError;
-use crate::https::{HttpsServer, connector};
+use crate::https::{HttpsServer, connector, may_pass};
 use crate::limits::CONNECT_TIMEOUT;
 use crate::s3::endpoint::{Endpoint, Reached};
 
@@ -82,7 +82,7 @@ impl Service<Uri> for Connector {
                     Wire::new(connected.map_err(|error| ClientError::Unreachable {
                         endpoint: endpoint.to_string(),
                         problem: error.to_string(),
-                        is_refused: error.kind() == io::ErrorKind::ConnectionRefused,
+                        may_pass: may_pass(&error),
                     })?)
                 }
             })

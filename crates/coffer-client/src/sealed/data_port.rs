@@ -9,7 +9,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rustls_pki_types::ServerName;
 use zeroize::Zeroizing;
 
-use crate::https::told;
+use crate::https::{AUTHORITY_BY, told};
 use crate::limits::{CONNECT_TIMEOUT, TRANSFER_STANDSTILL, TRANSFER_TICKET_BYTES};
 use crate::sealed::error::SealedError;
 
@@ -126,7 +126,7 @@ impl DataPort {
         let mut connection = connection.map_err(io::Error::other)?;
         while connection.is_handshaking() {
             let shaken = connection.complete_io(&mut tcp);
-            shaken.map_err(|error| io::Error::new(error.kind(), told(&error)))?;
+            shaken.map_err(|error| io::Error::new(error.kind(), told(&error, AUTHORITY_BY)))?;
         }
         Ok(TlsWire {
             stream: StreamOwned::new(connection, tcp),

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use crate::limits::{TRANSFER_HEAD_BYTES, TRANSFER_HEADERS};
+use crate::limits::{TRANSFER_HEAD_BYTES, TRANSFER_HEADERS, TRANSFER_INTERIM_HEADS};
 
 /// What of an answer's head matters here.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,11 +19,16 @@ pub(super) struct Head {
 pub(super) fn read_head(stream: &mut impl Read) -> io::Result<(Head, Vec<u8>)> {
     let mut held = Vec::with_capacity(TRANSFER_HEAD_BYTES);
     let mut room = [0; TRANSFER_HEAD_BYTES];
+    let mut interim_heads = 0;
     loop {
         if let Some((head, head_bytes)) = parse(&held)? {
             held.drain(..head_bytes);
             if head.status >= 200 {
                 return Ok((head, held));
+            }
+            interim_heads += 1;
+            if interim_heads > TRANSFER_INTERIM_HEADS {
+                return Err(invalid("answers that are none yet, without an end"));
             }
             continue;
         }
@@ -125,6 +130,26 @@ mod tests {
         let endless = format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(TRANSFER_HEAD_BYTES));
         for wrong in ["", "HTTP/1.1 200", "SSH-2.0-x\r\n\r\n", &endless] {
             assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn answers_that_are_none_yet_have_an_end() {
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+        let error = read_head(&mut Endless(interim, 0));
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    /// The same again and again.
+    struct Endless(&'static str, usize);
+
+    impl Read for Endless {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let rest = &self.0.as_bytes()[self.1..];
+            let count = rest.len().min(out.len());
+            out[..count].copy_from_slice(&rest[..count]);
+            self.1 = (self.1 + count) % self.0.len();
+            Ok(count)
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::sealed::error::SealedError;
 use crate::sealed::head::read_head;
 use crate::sealed::lane::{Lane, cut};
 use crate::sealed::offer::{Offer, Segment};
+use crate::sealed::stop::Stop;
 
 impl Lane {
     /// Fetches what is offered, and hands on its plaintext piece by piece, in order, each with
@@ -22,6 +23,30 @@ impl Lane {
     pub fn receive(
         &mut self,
         offer: &Offer,
+        give: impl FnMut(u64, &[u8]) -> io::Result<()>,
+    ) -> Result<(), SealedError> {
+        self.receive_until(offer, &Stop::default(), give)
+    }
+
+    /// The same, which `stop` ends.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub(crate) fn receive_until(
+        &mut self,
+        offer: &Offer,
+        stop: &Stop,
+        give: impl FnMut(u64, &[u8]) -> io::Result<()>,
+    ) -> Result<(), SealedError> {
+        let received = self.received(offer, stop, give);
+        stop.is_over();
+        received
+    }
+
+    fn received(
+        &mut self,
+        offer: &Offer,
+        stop: &Stop,
         mut give: impl FnMut(u64, &[u8]) -> io::Result<()>,
     ) -> Result<(), SealedError> {
         let address = offer.data_port.address();
@@ -32,6 +57,8 @@ impl Lane {
             done: 0,
             of: offer.sealed_bytes,
         };
+        let goes_on = stop.goes_by(stream.tcp());
+        goes_on.map_err(|error| arriving.cut(error))?;
         let head = read_head(&mut stream);
         let (head, body) = head.map_err(|error| arriving.head_error(error))?;
         if head.status != 200 {

@@ -23,7 +23,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -55,6 +55,33 @@ impl Folder {
 impl fmt::Display for Folder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "folder {}", self.root.display())
+    }
+}
+
+/// An upload in parts, which tells why its end failed: who ends one gives it up then, and that
+/// would say that there is none any more.
+#[derive(Debug)]
+struct Upload {
+    inner: Box<dyn MultipartUpload>,
+    is_ended: bool,
+}
+
+#[async_trait::async_trait]
+impl MultipartUpload for Upload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        self.inner.put_part(data)
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.is_ended = true;
+        self.inner.complete().await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        if self.is_ended {
+            return Ok(());
+        }
+        self.inner.abort().await
     }
 }
 
@@ -208,7 +235,11 @@ impl ObjectStore for Folder {
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
         self.refuse_links(location).await?;
-        self.inner.put_multipart_opts(location, options).await
+        let upload = self.inner.put_multipart_opts(location, options).await?;
+        Ok(Box::new(Upload {
+            inner: upload,
+            is_ended: false,
+        }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures::TryStreamExt;
+use object_store::WriteMultipart;
 
 use super::*;
 
@@ -39,6 +40,23 @@ impl Place {
         let until = Instant::now() + Duration::from_secs(60);
         self.writer.sweep(i64::MAX, &HashSet::new(), until).await
     }
+}
+
+#[tokio::test]
+async fn why_an_upload_did_not_end_is_told() {
+    let place = Place::new().await;
+    let path = Path::from("blobs/one");
+    let upload = place.store().put_multipart(&path).await.unwrap();
+    let mut upload = WriteMultipart::new(upload);
+    upload.write(&[1; 10]);
+    fs::remove_dir_all(place.at("blobs")).unwrap();
+    let error = ReplicaError::from(upload.finish().await.unwrap_err());
+    let told = error.to_string();
+    assert!(told.contains("No such file"), "{told}");
+    assert!(
+        !told.contains("abort") && !told.contains("Generic"),
+        "{told}"
+    );
 }
 
 #[tokio::test]

@@ -52,6 +52,17 @@ pub(crate) fn message(code: &str) -> Option<&'static str> {
     found.map(|(_, message)| *message)
 }
 
+/// How s3s ends what it says of an operation that a service leaves out.
+const NOT_YET: &str = " is not implemented yet</Message>";
+
+/// Leaves the "yet" out, which would promise what is refused for good.
+pub(crate) fn without_promise(body: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(body).ok()?;
+    let said = NOT_YET.replace(" yet", "");
+    text.contains(NOT_YET)
+        .then(|| text.replacen(NOT_YET, &said, 1))
+}
+
 /// A parameter that s3s could not read, which it names in its message. Both texts are XML.
 pub(crate) struct UnreadArgument {
     name: String,

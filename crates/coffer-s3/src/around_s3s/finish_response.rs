@@ -9,7 +9,7 @@ use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
 use crate::around_s3s::answer_xml::Written;
-use crate::around_s3s::error_words::{UnreadArgument, element, message};
+use crate::around_s3s::error_words::{UnreadArgument, element, message, without_promise};
 use crate::around_s3s::namespace::with_namespace;
 use crate::checksums::fields::{uncover_elements, uncover_header};
 use crate::errors::details::{self, is_unwritable};
@@ -138,6 +138,11 @@ fn complete_error(
             body = Bytes::from(whole);
         }
     }
+    if code == "NotImplemented"
+        && let Some(said) = without_promise(&body)
+    {
+        body = Bytes::from(said);
+    }
     if let Some(echo) = context.echo() {
         more.push_str(&details::xml(&echo.elements(&code, response.headers())));
     }
@@ -255,6 +260,20 @@ mod tests {
         );
         let (_, text, _) = completed(s3_error!(InvalidArgument, "Invalid id"));
         assert!(!text.contains("<ArgumentName>"), "{text}");
+    }
+
+    #[test]
+    fn what_is_refused_for_good_is_not_promised() {
+        let (_, text, _) = completed(s3_error!(NotImplemented, "A is not implemented yet"));
+        assert_eq!(
+            element(text.as_bytes(), "Message"),
+            Some("A is not implemented")
+        );
+        let (_, text, _) = completed(s3_error!(NotImplemented, "An A is not implemented"));
+        assert!(
+            text.contains("<Message>An A is not implemented</Message>"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use coffer_audit::Outcome;
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::counters::add;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::freshness::not_held;
 use crate::vault::Vault;
 
@@ -24,7 +24,7 @@ impl Vault {
     /// Performs the act `name` (such as `level.create`) if `actor` has `role`.
     ///
     /// # Errors
-    /// [`VaultError::AccessDenied`]; [`VaultError::TooManyFailures`];
+    /// [`AdministrationError::RoleMissing`]; [`VaultError::TooManyFailures`];
     /// [`VaultError::AuditUnavailable`], and nothing was done; [`VaultError::EndNotRecorded`];
     /// those of the act itself.
     pub(crate) async fn act<T: Send + 'static>(
@@ -79,8 +79,7 @@ impl Vault {
                     facts.truncate(1);
                     acting.failed(&error);
                     this.inner.audit.failures.add(id, name, Instant::now());
-                    let is_denied = matches!(error, VaultError::AccessDenied);
-                    let ended = if is_denied {
+                    let ended = if error.is_denial() {
                         Outcome::Denied
                     } else {
                         Outcome::Failed
@@ -110,7 +109,7 @@ impl Vault {
     /// Refuses who has not the role for an act, before anything about it is looked up.
     ///
     /// # Errors
-    /// [`VaultError::AccessDenied`].
+    /// [`AdministrationError::RoleMissing`].
     pub(crate) fn refuse_without(
         &self,
         actor: &Actor,
@@ -123,7 +122,8 @@ impl Vault {
         }
         add(&self.inner.tally.denied_count, 1);
         self.denied(name, actor, facts);
-        Err(VaultError::AccessDenied)
+        let role = role.as_str();
+        Err(AdministrationError::RoleMissing { role }.into())
     }
 
     /// As [`Vault::refuse_without`], of what key custodians do.

@@ -12,7 +12,7 @@ use crate::access::{Act, Actor, Role};
 use crate::audit::{Audit, AuditFilter, Facts, Ready, show_name};
 use crate::blocking::blocking;
 use crate::counters::add;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::{AUDIT_FOLLOW_PAUSE, AUDIT_PAGE, AUDIT_RECORDS_WAITING};
 use crate::vault::Vault;
 
@@ -44,7 +44,7 @@ impl Vault {
     /// Records of the audit log, in their order. An auditor's.
     ///
     /// # Errors
-    /// [`VaultError::AccessDenied`], [`VaultError::AuditUnavailable`].
+    /// [`AdministrationError::RoleMissing`], [`VaultError::AuditUnavailable`].
     pub async fn audit_records(
         &self,
         actor: &Actor,
@@ -106,7 +106,8 @@ impl Vault {
         if !actor.has(Role::Auditor) {
             add(&self.inner.tally.denied_count, 1);
             self.denied(act, actor, &Facts::new());
-            return Err(VaultError::AccessDenied);
+            let role = Role::Auditor.as_str();
+            return Err(AdministrationError::RoleMissing { role }.into());
         }
         let audit = self.inner.audit.clone();
         blocking(move || audit.log_or_open().map(drop)).await?;

@@ -13,16 +13,6 @@ use crate::rotation::settled;
 use crate::system::{DocumentId, Kind};
 use crate::vault::Vault;
 
-/// What has to be kept apart of an engine, whose keystore is in its store with its root key.
-const ENGINE_TO_KEEP: &str = "keep what opens this engine apart, its passphrase, token or \
-                              identity, and a copy of the object `identity` where its store has \
-                              one: data is lost without it";
-
-/// What a new root key means for that.
-const ENGINE_STAYS: &str = "the root key has changed, in the keystore in the engine's store. What \
-                            opens that is as it was, and is what to keep apart: this engine's \
-                            passphrase, token or identity";
-
 /// What there is to know of the keystore. No secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeystoreStatus {
@@ -67,19 +57,29 @@ pub struct BackupNote {
     mark: RootMark,
 }
 
+/// What opens the keystore of an engine; the root key of a gateway comes with it.
+const GATEWAYS_KEEP: &str = "keep what opens the engine's keystore, twice and apart from its \
+                             store: the passphrase or the token that the gateways share, with a \
+                             copy of the object `identity` there, or else the file of --identity: \
+                             data is lost without it";
+
+/// What a new root key means to that.
+const GATEWAYS_ARE_TOLD: &str = "the new root key goes along in the engine's log, and what opens \
+                                 its keystore is what it was: nothing is to be copied anew";
+
 impl Vault {
     /// What has to be kept apart from the data, in a sentence.
     pub fn to_keep(&self) -> Option<String> {
-        if self.inner.gate.is_of_engine() {
-            return Some(ENGINE_TO_KEEP.to_owned());
+        if self.is_gateway() {
+            return Some(GATEWAYS_KEEP.to_owned());
         }
         self.root_source().as_ref().map(SourceSpec::to_keep)
     }
 
-    /// What an act that put the keystore under a new root key means for what was kept apart.
+    /// What a new root key means for copies that are kept apart, in a sentence.
     pub fn copies_are_stale(&self) -> Option<String> {
-        if self.inner.gate.is_of_engine() {
-            return Some(ENGINE_STAYS.to_owned());
+        if self.is_gateway() {
+            return Some(GATEWAYS_ARE_TOLD.to_owned());
         }
         let source = self.root_source();
         source.as_ref().map(SourceSpec::copies_are_stale)

@@ -3,12 +3,13 @@
 //! It is not sealed. Whether a copy is whole is told by what is sealed in it; this tells that it is
 //! a copy, and of when.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use coffer_durable::{Folder, from_rfc3339, remove_durably};
-use coffer_seal::KeystoreId;
+use coffer_seal::{BucketId, KeystoreId};
 use serde::{Deserialize, Serialize};
 
 use crate::data_folder::{failed, write_private};
@@ -34,6 +35,9 @@ pub(crate) struct BackupRecord {
     /// The generation of the keystore that it has.
     #[serde(default)]
     pub(super) generation: u64,
+    /// Ids of buckets that a restore of others left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) left_out: Vec<String>,
 }
 
 impl BackupRecord {
@@ -44,6 +48,7 @@ impl BackupRecord {
             began: now,
             ended: None,
             generation: 0,
+            left_out: Vec::new(),
         }
     }
 
@@ -54,12 +59,29 @@ impl BackupRecord {
 
     /// Says that the copy is complete, with the keystore of this generation.
     pub(crate) fn complete(&self, copy: &Path, generation: u64) -> Result<()> {
+        self.complete_without(copy, generation, &[])
+    }
+
+    /// The same, where buckets were left out that were not asked for.
+    pub(crate) fn complete_without(
+        &self,
+        copy: &Path,
+        generation: u64,
+        left_out: &[BucketId],
+    ) -> Result<()> {
         let record = Self {
             ended: Some(self.began.clone()),
             generation,
+            left_out: left_out.iter().map(BucketId::to_string).collect(),
             ..self.clone()
         };
         record.write(copy)
+    }
+
+    /// Buckets that were left out.
+    pub(crate) fn left_out(&self) -> HashSet<BucketId> {
+        let ids = self.left_out.iter();
+        ids.filter_map(|id| BucketId::from_hex(id)).collect()
     }
 
     /// Whether a copy is begun in a folder and not complete.

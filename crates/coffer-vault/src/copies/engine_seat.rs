@@ -145,6 +145,7 @@ impl EngineSeat {
             cursor: 0,
             made_ms: now_ms(),
             removed_ms: None,
+            newest_ms: None,
             known: Some(taken.known.clone()),
             keep_ms: ENGINE_KEEP_MS,
             rested: (!taken.is_begun).then_some(taken.known.number),

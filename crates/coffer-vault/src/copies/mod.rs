@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{Result, Rollback};
+use crate::error::{CopyError, Result, Rollback};
+use crate::fence::FencedBy;
 
 mod registry;
 
@@ -77,6 +78,21 @@ impl Copies {
             "this folder comes from a backup or a sealed copy: sealed copies that were made \
              before are not known to it, not kept up, and on no receipt of an erase"
         );
+    }
+
+    /// Refuses a start that is to be fenced by a copy that there is not: nothing could be changed,
+    /// not even a copy made.
+    pub(crate) fn check_fence(&self, by: Option<&FencedBy>) -> Result<()> {
+        let Some(by) = by.filter(|_| self.is_readable) else {
+            return Ok(());
+        };
+        let current = self.registry.current();
+        if current.iter().any(|entry| entry.name == by.copy) {
+            return Ok(());
+        }
+        let name = by.copy.clone();
+        let there = current.into_iter().map(|entry| entry.name).collect();
+        Err(CopyError::NoFence { name, there }.into())
     }
 
     pub(crate) fn new((registry, read): (Registry, Result<()>)) -> Self {

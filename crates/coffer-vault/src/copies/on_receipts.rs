@@ -19,18 +19,42 @@ const NOISE: &str = "noise without the keys that were destroyed: no keystore was
 const BESIDE: &str = " (which may lie in that store as well, sealed by a passphrase or a token \
                       that the gateways share)";
 
+/// What a receipt says of copies.
+pub(crate) struct OnReceipt {
+    /// Those that could hold something of what was erased.
+    pub(crate) copies: Vec<SealedCopy>,
+    /// That others could not, in a sentence.
+    pub(crate) passed: Option<String>,
+    /// What may remain where they are not known.
+    pub(crate) unknown: Option<String>,
+}
+
 impl Copies {
-    /// All copies that there are and were, as far as they are remembered, as they stand to an erase
-    /// that left this generation of the keystore; and what is to be said where they are not known.
-    pub(crate) fn on_receipts(&self, generation: u64) -> (Vec<SealedCopy>, Option<String>) {
+    /// The copies that there are and were, as far as they are remembered, as they stand to an erase
+    /// that left this generation of the keystore. Those that were given up before what was erased
+    /// was made are passed over; where it is not known when that was, none is.
+    pub(crate) fn on_receipts(&self, generation: u64, made_ms: Option<i64>) -> OnReceipt {
         let entries = self.registry.all();
         let unknown = (!self.is_readable).then(|| {
             "sealed copies: which there are is not known, for the file `copies` in the data folder \
              does not open"
                 .to_owned()
         });
-        let told = entries.iter().map(|entry| on_receipt(entry, generation));
-        (told.collect(), unknown)
+        let is_passed = |entry: &&Entry| made_ms.is_some_and(|at| ended_before(entry, at));
+        let (passed, told): (Vec<_>, Vec<_>) = entries.iter().partition(is_passed);
+        let passed = (!passed.is_empty()).then(|| {
+            let count = passed.len();
+            format!(
+                "sealed copies that were given up before what was erased was made, so that nothing \
+                 of it was ever in them, and are not listed: {count}"
+            )
+        });
+        let told = told.into_iter().map(|entry| on_receipt(entry, generation));
+        OnReceipt {
+            copies: told.collect(),
+            passed,
+            unknown,
+        }
     }
 
     /// Remembers that a receipt, which is not kept yet, says of copies that they are pending.
@@ -96,6 +120,17 @@ impl Registry {
         }
         Ok(settled)
     }
+}
+
+/// Whether a copy was given up before what is said to be made then. Clocks are set, forward and
+/// back, so that the two times alone tell little. But what was there when the copy was given up is
+/// no newer than the newest that there was. So it has to be newer than that as well; what is in
+/// doubt is listed.
+fn ended_before(entry: &Entry, made_ms: i64) -> bool {
+    let (Some(removed_ms), Some(newest_ms)) = (entry.removed_ms, entry.newest_ms) else {
+        return false;
+    };
+    made_ms > newest_ms.max(removed_ms)
 }
 
 fn on_receipt(entry: &Entry, generation: u64) -> SealedCopy {
@@ -171,6 +206,48 @@ fn holds_keys(keystore: &CopyKeystore, is_of_engine: bool) -> String {
         ),
         CopyKeystoreState::Left => {
             format!("and the keystore of that time, with the keys, which opens it {opener}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coffer_replica::CopyId;
+
+    use super::*;
+
+    fn given_up(removed_ms: Option<i64>, newest_ms: Option<i64>) -> Entry {
+        Entry {
+            name: "far".to_owned(),
+            url: "file:///copy".to_owned(),
+            id: CopyId::random(),
+            cursor: 1,
+            made_ms: 10,
+            removed_ms,
+            newest_ms,
+            known: None,
+            keep_ms: 0,
+            rested: None,
+            keystore: None,
+            sync: None,
+        }
+    }
+
+    #[test]
+    fn a_copy_that_ended_before_it_was_made_holds_nothing_of_it() {
+        assert!(ended_before(&given_up(Some(20), Some(15)), 30));
+        for (removed_ms, newest_ms, why) in [
+            (None, None, "it is kept up"),
+            (Some(20), None, "an earlier version gave it up"),
+            (Some(40), Some(15), "it was kept up when that was made"),
+            (
+                Some(20),
+                Some(30),
+                "that was there, by a clock that was ahead",
+            ),
+            (Some(30), Some(15), "in the same moment"),
+        ] {
+            assert!(!ended_before(&given_up(removed_ms, newest_ms), 30), "{why}");
         }
     }
 }

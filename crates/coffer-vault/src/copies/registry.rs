@@ -34,6 +34,10 @@ pub(crate) struct Entry {
     pub(crate) made_ms: i64,
     /// Since when nothing is copied there any more. What is there may stay.
     pub(crate) removed_ms: Option<i64>,
+    /// When the newest level or bucket was made that there was by then; none of a copy that is
+    /// kept up, or was given up by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) newest_ms: Option<i64>,
     /// The head that was written last.
     pub(crate) known: Option<KnownHead>,
     /// How long what was can be restored, in milliseconds.

@@ -51,6 +51,9 @@ pub(crate) struct DraftBucket {
     /// How many data keys clients were given; none of one without a row, whose level has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_releases: Option<KeyReleases>,
+    /// When it was made; none of one without a row, and in drafts of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created_ms: Option<i64>,
 }
 
 impl EraseDraft {
@@ -59,6 +62,17 @@ impl EraseDraft {
         match (self.what, self.buckets.first()) {
             (ErasedWhat::Bucket, Some(bucket)) => bucket.entry.id.into(),
             _ => self.level.id.into(),
+        }
+    }
+
+    /// When what is erased was made, where nothing of it was here before: what comes from another
+    /// server may have been.
+    fn made_ms(&self) -> Option<i64> {
+        match (self.what, &self.buckets[..]) {
+            _ if self.level.imported => None,
+            (ErasedWhat::Level, _) => Some(self.level.created_ms),
+            (ErasedWhat::Bucket, [bucket]) => bucket.created_ms,
+            (ErasedWhat::Bucket, _) => None,
         }
     }
 
@@ -119,8 +133,9 @@ impl EraseDraft {
         checked.extend(keys.checked);
         left.extend(keys.left);
         left.push(LEFT_OUTSIDE.to_owned());
-        let (copies, unknown) = copies.on_receipts(erased.keystore_generation);
-        left.extend(unknown);
+        let copies = copies.on_receipts(erased.keystore_generation, self.made_ms());
+        checked.extend(copies.passed);
+        left.extend(copies.unknown);
         let name = |bucket: &DraftBucket| Some((bucket.entry.id, bucket.name.clone()?));
         let bucket_names: BTreeMap<_, _> = self.buckets.iter().filter_map(name).collect();
         let details = ReceiptDetails {
@@ -131,7 +146,7 @@ impl EraseDraft {
             bucket_names,
             verification: checked,
             remaining: left,
-            copies,
+            copies: copies.copies,
             last_audit_record,
         };
         Ok(keystore.sign_receipt(erased, details)?)

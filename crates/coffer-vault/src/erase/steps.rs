@@ -380,6 +380,7 @@ fn draft(
             entry,
             name: row.map(|row| row.name.as_str().to_owned()),
             key_releases: None,
+            created_ms: row.map(|row| row.created_ms),
         }
     };
     EraseDraft {

@@ -22,6 +22,13 @@ pub enum AdministrationError {
         /// The label.
         label: String,
     },
+    /// Who asked has not the role for it. That is said before anything is looked up, and tells of
+    /// nothing that is stored.
+    #[error("access denied: who has the role {role} may do this")]
+    RoleMissing {
+        /// The role.
+        role: &'static str,
+    },
     /// The subject has no access key of this id.
     #[error("the subject has no such access key: coffer subject key list NAME shows those it has")]
     NoSuchAccessKey,

@@ -146,6 +146,18 @@ pub enum CopyError {
         /// What shows it.
         why: String,
     },
+    /// A server can't be fenced by a copy that it does not know.
+    #[error(
+        "there is no copy {name:?} to be fenced by: {}. Give the name of one (--fenced-by), or \
+         start without and begin it first (`coffer replica add`): with it nothing could be changed",
+        copies_told(.there)
+    )]
+    NoFence {
+        /// The name that was given.
+        name: String,
+        /// The copies that are kept up.
+        there: Vec<String>,
+    },
     /// This gateway of an engine does not serve any more, or not yet.
     #[error(
         "this gateway does not serve now: its lease on the engine's store has ended, or could not \
@@ -214,6 +226,13 @@ impl CopyError {
             self,
             Self::NotYet { .. } | Self::NotAnyMore { .. } | Self::GivenUp { .. }
         )
+    }
+}
+
+fn copies_told(there: &[String]) -> String {
+    match there {
+        [] => "this server keeps up none".to_owned(),
+        there => format!("this server keeps up {}", there.join(", ")),
     }
 }
 

@@ -30,8 +30,18 @@ impl VaultError {
                 | Self::AuditUnavailable(_)
                 | Self::Invalid { .. }
                 | Self::Administration(
-                    AdministrationError::EraseLocked(_) | AdministrationError::StrayLocked { .. }
+                    AdministrationError::EraseLocked(_)
+                        | AdministrationError::StrayLocked { .. }
+                        | AdministrationError::RoleMissing { .. }
                 )
+        )
+    }
+
+    /// Whether it is a denial, which the audit log calls so.
+    pub(crate) fn is_denial(&self) -> bool {
+        matches!(
+            self,
+            Self::AccessDenied | Self::Administration(AdministrationError::RoleMissing { .. })
         )
     }
 

@@ -33,6 +33,26 @@ pub struct FencedBy {
     pub after: Duration,
 }
 
+/// How a server stands that is fenced by a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FenceStatus {
+    /// The name of the copy.
+    pub copy: String,
+    /// What is known by it.
+    pub state: FenceState,
+}
+
+/// Who serves, as far as the copy by which a server is fenced told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FenceState {
+    /// This server, and none in its place: changes are made.
+    Alone,
+    /// The copy was not asked in time, or not yet: nothing is changed until it is.
+    NotReached,
+    /// Another serves in its place: nothing is changed here any more.
+    Ended,
+}
+
 /// Whether anything may be changed here.
 #[derive(Default)]
 pub(crate) struct ChangeGate {
@@ -57,6 +77,20 @@ struct Known {
     ended: Option<String>,
     /// Why the copy could not be asked.
     problem: Option<String>,
+    /// How it stood when that was told last.
+    told: Option<FenceState>,
+}
+
+impl Known {
+    /// How it stands, where the copy is to be asked so often.
+    fn state(&self, after: Duration) -> FenceState {
+        let is_in_time = |at: Instant| at.elapsed() <= after;
+        match self.alone_at {
+            _ if self.ended.is_some() => FenceState::Ended,
+            Some(at) if is_in_time(at) => FenceState::Alone,
+            _ => FenceState::NotReached,
+        }
+    }
 }
 
 impl ChangeGate {
@@ -91,7 +125,12 @@ impl ChangeGate {
         self.right.clone()
     }
 
-    /// Whether this server is a gateway of an engine.
+    /// Whether this server is a gateway of an engine, be it that it serves or that it follows.
+    pub(crate) fn is_gateway(&self) -> bool {
+        self.is_of_engine() || self.follows_engine
+    }
+
+    /// Whether this server is the gateway of an engine that serves.
     pub(crate) fn is_of_engine(&self) -> bool {
         self.right.is_some()
     }
@@ -134,19 +173,36 @@ impl ChangeGate {
             let copy = fence.by.copy.clone();
             Err(CopyError::FencedOff { copy, why }.into())
         };
-        if let Some(ended) = &known.ended {
-            return off(ended.clone());
+        match (known.state(fence.by.after), &known.ended) {
+            (FenceState::Alone, _) => return Ok(()),
+            (_, Some(ended)) => return off(ended.clone()),
+            (_, None) => {}
         }
-        let since = known.alone_at.map(|at| at.elapsed());
-        if since.is_some_and(|since| since <= fence.by.after) {
-            return Ok(());
-        }
-        let when = match since {
-            Some(since) => format!("for {} seconds", since.as_secs()),
+        let when = match known.alone_at {
+            Some(at) => format!("for {} seconds", at.elapsed().as_secs()),
             None => "since the start".to_owned(),
         };
         let problem = known.problem.as_deref().unwrap_or("it was not asked yet");
         off(format!("the copy was not reached {when}: {problem}"))
+    }
+
+    /// How it stands, of a server that is fenced by a copy.
+    pub(crate) fn fence(&self) -> Option<FenceStatus> {
+        let fence = self.fence.as_ref()?;
+        Some(FenceStatus {
+            copy: fence.by.copy.clone(),
+            state: fence.known.lock().state(fence.by.after),
+        })
+    }
+
+    /// How it stands, where this copy fences the server and that is another than when this was
+    /// asked last. That changes are made is no news of a start.
+    pub(crate) fn news(&self, copy: &str) -> Option<FenceState> {
+        let fence = self.fence.as_ref().filter(|fence| fence.by.copy == copy)?;
+        let mut known = fence.known.lock();
+        let state = known.state(fence.by.after);
+        let before = known.told.replace(state).unwrap_or(FenceState::Alone);
+        (before != state).then_some(state)
     }
 
     /// Whether this copy fences the server off, so that it is to be asked all the time.
@@ -198,6 +254,7 @@ mod tests {
             let gate = ChangeGate::new(Some(&link), None);
             let refused = gate.check().unwrap_err();
             assert!(refused.to_string().contains(told), "{refused}");
+            assert_eq!(gate.is_gateway(), is_of_engine);
             let told_of = gate.refuse_on_follower("it reads");
             assert_eq!(told_of.is_err(), is_of_engine);
         }
@@ -233,6 +290,32 @@ mod tests {
         gate.not_reached("far", "away".to_owned());
         let why = gate.check().unwrap_err().to_string();
         assert!(why.contains("away"), "{why}");
+    }
+
+    #[test]
+    fn how_a_fence_stands_is_told_once() {
+        let gate = fenced(Duration::from_secs(60));
+        let state = || gate.fence().map(|fence| fence.state);
+        assert_eq!(state(), Some(FenceState::NotReached));
+        assert_eq!(gate.news("another"), None);
+        gate.not_reached("far", "away".to_owned());
+        assert_eq!(gate.news("far"), Some(FenceState::NotReached));
+        assert_eq!(gate.news("far"), None);
+        gate.alone("far", Instant::now());
+        assert_eq!(state(), Some(FenceState::Alone));
+        assert_eq!(gate.news("far"), Some(FenceState::Alone));
+        gate.ended("far", "promoted".to_owned());
+        assert_eq!(state(), Some(FenceState::Ended));
+        assert_eq!(gate.news("far"), Some(FenceState::Ended));
+        assert_eq!(gate.news("far"), None);
+        let gate = fenced(Duration::from_secs(60));
+        gate.alone("far", Instant::now());
+        assert_eq!(
+            gate.news("far"),
+            None,
+            "that a start takes writes is no news"
+        );
+        assert_eq!(ChangeGate::default().fence(), None);
     }
 
     #[test]

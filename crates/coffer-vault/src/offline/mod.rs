@@ -4,7 +4,7 @@
 //! here. Nothing is changed. A damaged `system.db` is done without: the keystore knows the buckets'
 //! ids, and each catalog its bucket's name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,6 +37,8 @@ pub struct Offline {
     pub(crate) folder: Folder,
     pub(crate) keystore: Keystore,
     names: HashMap<BucketId, String>,
+    /// Buckets that a restore of others left out.
+    left_out: HashSet<BucketId>,
     /// Whether it is a copy that a backup made.
     pub(crate) is_backup: bool,
 }
@@ -50,6 +52,19 @@ pub struct OfflineBucket {
     pub name: Option<String>,
     /// Name of its level.
     pub level: Option<String>,
+    /// Whether its folder is here.
+    pub place: BucketPlace,
+}
+
+/// Whether a bucket's folder is in the data folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BucketPlace {
+    /// It is.
+    Here,
+    /// A restore of other buckets left it out, and it was not put there since.
+    NotRestored,
+    /// It is missing.
+    Missing,
 }
 
 /// What it takes to open an object's bytes.
@@ -84,7 +99,7 @@ impl Offline {
     /// # Errors
     /// [`VaultError::FolderInUse`] while it is running; and when the keystore can't be opened.
     pub fn open(data: &Path, source: Option<&SourceSpec>, secrets: &SourceSecrets) -> Result<Self> {
-        let is_backup = BackupRecord::read(data)?.is_some();
+        let record = BackupRecord::read(data)?;
         let folder = Folder::open_existing(data)?;
         let keystore = KeyFolder::new(data).open_read_only(source, secrets)?;
         let names = match System::open_read_only(&folder.system_db(), &keystore.system_key()) {
@@ -105,7 +120,8 @@ impl Offline {
             folder,
             keystore,
             names,
-            is_backup,
+            is_backup: record.is_some(),
+            left_out: record.map_or_else(HashSet::new, |record| record.left_out()),
         })
     }
 
@@ -156,10 +172,25 @@ impl Offline {
                 None => self.name_in_catalog(id).await,
             };
             let level = self.keystore.level(entry.level_id).map(|level| level.name);
-            buckets.push(OfflineBucket { id, name, level });
+            buckets.push(OfflineBucket {
+                id,
+                name,
+                level,
+                place: self.place_of(id),
+            });
         }
         buckets.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
         buckets
+    }
+
+    fn place_of(&self, id: BucketId) -> BucketPlace {
+        if self.folder.bucket(id).exists() {
+            BucketPlace::Here
+        } else if self.left_out.contains(&id) {
+            BucketPlace::NotRestored
+        } else {
+            BucketPlace::Missing
+        }
     }
 
     /// A page of a bucket's objects. Buckets may be given by name or by id.

@@ -11,7 +11,7 @@ use crate::access::BucketName;
 use crate::audit::audit_key;
 use crate::error::{Result, RollbackOf, VaultError};
 use crate::limits::VERIFY_PAGE;
-use crate::offline::{Offline, OfflineBucket};
+use crate::offline::{BucketPlace, Offline, OfflineBucket};
 use crate::open_buckets::{IN_DOUBT, OpenBucket, customer_key};
 use crate::system::System;
 use crate::verify::VerifyEvent;
@@ -31,8 +31,8 @@ struct Walk<T> {
 impl Offline {
     /// Opens all that is stored, and tells what does not open; the last event is the end. Of a
     /// folder that was copied while a server ran on it, that it is no consistent copy is told in
-    /// place of each damage. `elsewhere` is damage that the caller has found in files of its own:
-    /// it is told first, and counted.
+    /// place of each damage. Buckets that a restore of others left out are none. `elsewhere` is
+    /// damage that the caller has found in files of its own: it is told first, and counted.
     pub async fn verify(&self, elsewhere: Vec<String>, told: impl FnMut(VerifyEvent)) {
         let mut walk = Walk::new(told);
         for what in elsewhere {
@@ -60,7 +60,8 @@ impl Offline {
                 walk.damage(None, None, format!("ROLLBACK: {rollback}"));
             }
         }
-        let buckets = self.buckets().await;
+        let mut buckets = self.buckets().await;
+        buckets.retain(|bucket| bucket.place != BucketPlace::NotRestored);
         for bucket in &buckets {
             if let Ok(open) = self.open_id(bucket.id).await {
                 walk.total_bytes += open.catalog.total_bytes().await.unwrap_or(0);
@@ -107,10 +108,17 @@ impl Offline {
     ) -> String {
         let id = bucket.id;
         let is_named = bucket.name.as_deref().and_then(BucketName::new).is_some();
+        let is_missing = bucket.place != BucketPlace::Here;
+        if is_named && is_missing {
+            return format!(
+                "its folder buckets/{id} is missing: a restore of other buckets left it out, or it \
+                 is lost"
+            );
+        }
         if is_named {
             return format!("the catalog: {error}");
         }
-        if is_system_older && !self.folder.bucket(id).exists() {
+        if is_system_older && is_missing {
             return format!(
                 "ROLLBACK: the keystore has a key for bucket {id}, and there is no such bucket: it \
                  was made after the time that system.db is of"

@@ -146,6 +146,7 @@ impl Vault {
             cursor,
             made_ms: now_ms(),
             removed_ms: None,
+            newest_ms: None,
             known: Some(writer.known()),
             keep_ms: new.keep_ms(),
             rested: None,

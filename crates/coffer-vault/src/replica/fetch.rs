@@ -1,6 +1,6 @@
 //! Fetching what a head names into a data folder, each piece checked before it counts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -105,15 +105,34 @@ impl<'a> Work<'a> {
         Ok(wanted)
     }
 
-    /// Names of buckets that the copy has nothing of, where all are asked for.
-    pub(super) fn not_there(&self, asked: &[String]) -> Vec<String> {
+    /// Tells of buckets that the copy has nothing of, where all are asked for.
+    pub(super) fn tell_not_there(&self, asked: &[String], told: &mut impl FnMut(RestoreEvent)) {
         if !asked.is_empty() {
-            return Vec::new();
+            return;
         }
         let has = &self.reader.head().buckets;
-        let lacks = self.names.iter();
-        let lacks = lacks.filter(|(id, _)| !has.contains_key(&id.to_string()));
-        lacks.map(|(_, name)| name.clone()).collect()
+        for (id, name) in &self.names {
+            if !has.contains_key(&id.to_string()) {
+                let bucket = name.clone();
+                told(RestoreEvent::NotThere { bucket });
+            }
+        }
+    }
+
+    /// Those that were not asked for, where some were.
+    pub(super) fn left_out(
+        &self,
+        wanted: &BTreeMap<BucketId, BucketState>,
+        asked: &[String],
+    ) -> Vec<BucketId> {
+        if asked.is_empty() {
+            return Vec::new();
+        }
+        let of_head = self.reader.head().buckets.keys();
+        let of_head = of_head.filter_map(|id| BucketId::from_hex(id));
+        let all: BTreeSet<_> = of_head.chain(self.names.keys().copied()).collect();
+        let is_left = |id: &BucketId| !wanted.contains_key(id);
+        all.into_iter().filter(is_left).collect()
     }
 
     fn name_of(&self, id: BucketId) -> String {

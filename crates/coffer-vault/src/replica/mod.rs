@@ -21,6 +21,7 @@ use crate::copies::{
     SyncStatus, Synchronous,
 };
 use crate::error::{CopyError, Result, VaultError};
+use crate::fence::FenceStatus;
 use crate::vault::Vault;
 
 mod blobs;
@@ -82,6 +83,16 @@ impl Vault {
     /// How the cache of a gateway's blobs stands; none of a server that has all of them.
     pub fn cache_now(&self) -> Option<CacheStatus> {
         self.inner.open_buckets.cache_status()
+    }
+
+    /// Whether this server is a gateway of an engine, be it that it serves or that it follows.
+    pub fn is_gateway(&self) -> bool {
+        self.inner.gate.is_gateway()
+    }
+
+    /// How it stands, of a server that is fenced by a copy.
+    pub fn fence_now(&self) -> Option<FenceStatus> {
+        self.inner.gate.fence()
     }
 
     /// The same, for who watches the server.
@@ -156,24 +167,49 @@ impl Vault {
             copies.registry.get(&entry.name)?;
             let stopped = this.stop_copy(&entry.name).await;
             this.inner.open_buckets.taps.unfollow(entry.cursor);
-            let inner = this.inner.clone();
-            let removed = blocking(move || {
-                inner.copies.registry.change(|entries| {
-                    let found = entries.iter_mut().find(|found| found.id == entry.id);
-                    if let Some(found) = found {
-                        found.removed_ms = Some(now_ms());
-                    }
-                })
-            })
-            .await;
+            let removed = this.note_removed(&entry).await;
             // Only now: a start after a stop in between would wait for it again.
             if let (Ok(()), Some(synchronous)) = (&removed, stopped) {
                 copies.waited_for.remove(&synchronous);
             }
             removed?;
+            this.fence_is_removed(&entry.name);
             this.settle_left().await
         };
         self.act(actor, role, act, facts, work).await
+    }
+
+    /// Remembers that a copy is kept up no more, whose task has ended: what is made from now on was
+    /// never in it.
+    async fn note_removed(&self, entry: &Entry) -> Result<()> {
+        // What is just being made or erased counts as there.
+        let _changing = self.inner.changing_buckets.lock().await;
+        let levels = self.inner.keystore.levels().into_iter();
+        let buckets = self.inner.system.buckets_and_doubts().into_iter();
+        let made = levels.map(|level| level.created_ms);
+        let newest_ms = made.chain(buckets.map(|row| row.created_ms)).max();
+        let (inner, id) = (self.inner.clone(), entry.id);
+        blocking(move || {
+            inner.copies.registry.change(|entries| {
+                if let Some(found) = entries.iter_mut().find(|found| found.id == id) {
+                    (found.removed_ms, found.newest_ms) = (Some(now_ms()), newest_ms);
+                }
+            })
+        })
+        .await
+    }
+
+    /// By a copy that is kept up no more none tells whether another serves.
+    fn fence_is_removed(&self, name: &str) {
+        if self.inner.gate.is_fenced_by(name) {
+            let problem = "it was removed: start the server without --fenced-by";
+            self.inner.gate.not_reached(name, problem.to_owned());
+            tracing::warn!(
+                copy = name,
+                "the copy that fences this server is removed: nothing is changed any more once \
+                 --fenced-after has passed. Start the server without --fenced-by"
+            );
+        }
     }
 
     /// Has receipts that waited for copies say that these were given up: what lies there then has
@@ -216,6 +252,10 @@ impl Vault {
             if let Err(error) = found {
                 tracing::error!(%error, "it is not known which receipts wait for the log");
             }
+        }
+        if let (false, Some(fence)) = (self.inner.copies.is_readable, self.fence_now()) {
+            let problem = CopyError::Registry.to_string();
+            self.inner.gate.not_reached(&fence.copy, problem);
         }
         for entry in self.inner.copies.registry.current() {
             self.follow(&entry, log.take()).await;

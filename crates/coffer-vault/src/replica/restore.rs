@@ -94,8 +94,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     // Names are in it.
     work.read_names(&folder, &buckets)?;
     let wanted = work.wanted(&buckets)?;
-    let absent = work.not_there(&buckets).into_iter();
-    absent.for_each(|bucket| told(RestoreEvent::NotThere { bucket }));
+    work.tell_not_there(&buckets, &mut told);
     let mut bucket_count = 0;
     for (id, state) in &wanted {
         if !keystore.holds_bucket(*id) {
@@ -108,7 +107,8 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     }
     remove_others(&data, &wanted)?;
     FetchedKeystore::keep(&data);
-    mark.complete(&data, keystore.generation())?;
+    let left_out = work.left_out(&wanted, &buckets);
+    mark.complete_without(&data, keystore.generation(), &left_out)?;
     told(RestoreEvent::Done {
         head: reader.known().clone(),
         as_of_ms: head.as_of_ms,

@@ -59,6 +59,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             }
             Err(error) => {
                 tracing::error!(copy = round.name(), %error, "a copy is given up");
+                round.tell_fence_given_up();
                 round.progress.failed(CopyState::Stopped, error.to_string());
                 round.give_up();
                 round.end_records().await;

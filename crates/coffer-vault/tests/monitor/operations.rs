@@ -152,7 +152,8 @@ pub(crate) enum Outcome {
 /// What a refusal is called here.
 pub(crate) fn refusal(error: VaultError) -> Outcome {
     match error {
-        VaultError::AccessDenied => Outcome::Denied,
+        VaultError::AccessDenied
+        | VaultError::Administration(AdministrationError::RoleMissing { .. }) => Outcome::Denied,
         VaultError::ReadAbove { .. } => Outcome::ReadAbove,
         VaultError::SettlesItself => Outcome::Itself,
         VaultError::NoSuchBucket => Outcome::NoSuchBucket,

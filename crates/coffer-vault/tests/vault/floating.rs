@@ -342,7 +342,10 @@ async fn no_custodian_settles_itself() {
     scene.vault.settle_subject(&ann, "of-secret").await.unwrap();
     let none = Actor::Subject(subject(&scene.vault, "eve", "default", false).await);
     let refused = scene.vault.settle_subject(&none, "ann").await;
-    assert!(matches!(refused, Err(VaultError::AccessDenied)));
+    let wanted = AdministrationError::RoleMissing {
+        role: "key-custodian",
+    };
+    assert!(matches!(refused, Err(VaultError::Administration(error)) if error == wanted));
 }
 
 #[tokio::test(flavor = "multi_thread")]

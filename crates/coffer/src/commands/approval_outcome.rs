@@ -1,6 +1,5 @@
 //! Erases and exports: how they are asked for, and what becomes of them.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -12,6 +11,7 @@ use serde_json::Value;
 
 use crate::commands::export::Export;
 use crate::error::Error;
+use crate::output::asking::ask_for;
 use crate::output::printable::size;
 use crate::output::table::{done, moment, sheet, show, show_done};
 
@@ -97,10 +97,12 @@ pub fn tell(
         (Some(receipt), ..) => {
             show_done(json, &receipt, receipt_sheet)?;
             // Not on standard output, which scripts keep as the receipt.
+            let id = receipt.pointer("/id").and_then(Value::as_str);
             for copy in pending(&receipt) {
                 eprintln!(
                     "PENDING: copy {copy} has not taken the keystore without the keys yet; \
-                     `coffer receipt show` says when it has"
+                     `coffer receipt show {}` says when it has",
+                    id.unwrap_or("ID")
                 );
             }
             if let Some(keep_apart) = outcome.keep_apart {
@@ -162,27 +164,12 @@ pub fn confirm(what: &str, name: &str, waived: u8) -> Result<(), Error> {
     } else {
         format!("the {what}'s name")
     };
-    eprint!(
+    let scripts = if is_default { "--yes --yes" } else { "--yes" };
+    let question = format!(
         "All that {what} {name} holds will be gone for good, with its names and its keys.\n\
          {more}Type {asks_for} to erase it: "
     );
-    let mut typed = String::new();
-    let read = io::stderr()
-        .flush()
-        .and_then(|()| io::stdin().read_line(&mut typed));
-    if read.is_ok() && typed.trim() == wanted {
-        return Ok(());
-    }
-    let scripts = if is_default { "--yes --yes" } else { "--yes" };
-    if !typed.ends_with('\n') {
-        eprintln!();
-    }
-    let said = if typed.trim().is_empty() {
-        format!("nothing was typed where `{wanted}` was asked for")
-    } else {
-        format!("that is not {wanted}")
-    };
-    Err(Error::NotConfirmed { said, scripts })
+    ask_for(&wanted, &question, "erased", scripts)
 }
 
 /// Whether it is the level that clients get who name none.
@@ -190,29 +177,34 @@ fn is_default(what: &str, name: &str) -> bool {
     what == "level" && name == "default"
 }
 
-/// A request, for people.
+/// A request, for people: what it is about, and nothing of what it is not.
 fn request_sheet(request: &PendingRequest) -> String {
-    sheet([
-        ("request", request.id.clone()),
-        ("wants", request.wants.clone()),
-        ("level", request.level.clone().unwrap_or("all".to_owned())),
-        ("to", request.to.clone().unwrap_or("-".to_owned())),
+    let approved = match request.approved_by_names.as_slice() {
+        [] => "none yet, but who asked for it".to_owned(),
+        names => format!("{}, and who asked for it", names.join(", ")),
+    };
+    let rows = [
+        ("request", Some(request.id.clone())),
+        ("wants", Some(request.wants.clone())),
         (
-            "records before",
-            request.before.clone().unwrap_or("-".to_owned()),
+            "level",
+            Some(request.level.clone().unwrap_or("all".to_owned())),
         ),
-        (
-            "lock time",
-            request.lock_time.clone().unwrap_or("-".to_owned()),
-        ),
-        ("replica", request.replica.clone().unwrap_or("-".to_owned())),
-        ("bucket", request.bucket.clone().unwrap_or("-".to_owned())),
-        ("requested by", requester(request)),
-        ("requested (UTC)", moment(&request.requested_at)),
-        ("expires (UTC)", moment(&request.expires_at)),
-        ("custodians", request.approvals.to_string()),
-        ("approved by", request.approved_by_names.join(", ")),
-    ])
+        ("to", request.to.clone()),
+        ("records before", request.before.clone()),
+        ("lock time", request.lock_time.clone()),
+        ("replica", request.replica.clone()),
+        ("bucket", request.bucket.clone()),
+        ("requested by", Some(requester(request))),
+        ("requested (UTC)", Some(moment(&request.requested_at))),
+        ("expires (UTC)", Some(moment(&request.expires_at))),
+        ("custodians", Some(request.approvals.to_string())),
+        ("approved by", Some(approved)),
+    ];
+    let told = rows
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    sheet(told)
 }
 
 /// Who asked, by name and access key.
@@ -342,4 +334,33 @@ pub fn receipt_sheet(receipt: &Value) -> String {
         lines.push_str(&format!("copy: {copy}\n"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_tells_what_it_is_about() {
+        let mut request: PendingRequest = serde_json::from_value(serde_json::json!({
+            "id": "3f", "wants": "level.erase", "level": "secret", "recipients": [],
+            "requested_by": "CFA", "requested_by_name": "ann",
+            "requested_at": "2026-01-01T00:00:00.000Z",
+            "expires_at": "2026-01-02T00:00:00.000Z", "approvals": 2, "approved_by": [],
+            "approved_by_names": [], "approved": false,
+        }))
+        .unwrap();
+        let told = request_sheet(&request);
+        assert!(
+            told.contains("secret") && told.contains("none yet, but who asked"),
+            "{told}"
+        );
+        assert!(
+            !told.contains("records before") && !told.contains("lock time"),
+            "{told}"
+        );
+        assert!(told.lines().all(|line| !line.ends_with(" -")), "{told}");
+        request.approved_by_names = vec!["ben".to_owned()];
+        assert!(request_sheet(&request).contains("ben, and who asked for it"));
+    }
 }

@@ -13,7 +13,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::commands::approval_outcome::{EraseArgs, erase};
-use crate::commands::rotation::rotate;
+use crate::commands::rotation::{RotateArgs, rotate};
 use crate::error::Error;
 use crate::output::printable::{age, size};
 use crate::output::table::{AnswerArgs, Flush, done, moment, sheet, show, show_done, table};
@@ -47,9 +47,9 @@ pub enum BucketCommand {
         /// Its level
         #[arg(long, default_value = "default")]
         level: String,
-        /// ETags of its objects: md5 for programs that compare them, at 1.4 CPU seconds a GB
-        #[arg(long, value_enum, default_value_t)]
-        etag: EtagArg,
+        /// ETags of its objects [default: as the server's configuration has it]
+        #[arg(long, value_enum)]
+        etag: Option<EtagArg>,
     },
     /// List buckets
     #[command(after_help = EXAMPLES)]
@@ -65,10 +65,7 @@ pub enum BucketCommand {
     Erase(EraseArgs),
     /// Give a bucket a new key, while it is in use
     #[command(after_help = EXAMPLES)]
-    Rotate {
-        /// Bucket
-        name: String,
-    },
+    Rotate(RotateArgs),
     /// End unfinished multipart uploads, with all their parts
     #[command(after_help = END_EXAMPLES)]
     EndUploads(EndUploadsArgs),
@@ -81,12 +78,11 @@ pub enum BucketCommand {
 }
 
 /// How ETags come about.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum EtagArg {
-    /// As the server's configuration has it
-    #[default]
+    /// As the server's configuration has it, which may want the MD5 of all buckets
     Random,
-    /// Always the MD5
+    /// Always the MD5, for programs that compare them, at 1.4 CPU seconds a GB
     Md5,
 }
 
@@ -117,12 +113,18 @@ pub async fn bucket(server: &AdminClient, args: &BucketArgs) -> Result<ExitCode,
             let request = BucketRequest {
                 name: name.clone(),
                 level: level.clone(),
-                etag: (*etag).into(),
+                etag: etag.map(EtagKind::from).unwrap_or_default(),
             };
             let made: Bucket = server
                 .call(Method::POST, "/v1/buckets", Some(&request))
                 .await?;
             show_done(json, &made, one)?;
+            if matches!((etag, made.etag), (Some(EtagArg::Random), EtagKind::Md5)) {
+                eprintln!(
+                    "warning: bucket {name} has MD5 ETags all the same: the server's configuration \
+                     says etag = \"md5\", which is for all buckets"
+                );
+            }
         }
         BucketCommand::List => {
             let buckets: Vec<Bucket> = server.get("/v1/buckets").await?;
@@ -131,9 +133,7 @@ pub async fn bucket(server: &AdminClient, args: &BucketArgs) -> Result<ExitCode,
         BucketCommand::Show { name } => {
             show(json, &server.get::<Bucket>(&path(name)).await?, one)?;
         }
-        BucketCommand::Rotate { name } => {
-            return rotate(server, &format!("{}/rotate", path(name)), json).await;
-        }
+        BucketCommand::Rotate(args) => return rotate(server, "bucket", args, json).await,
         BucketCommand::EndUploads(args) => end_uploads(server, args, json).await?,
         BucketCommand::Delete { name } => {
             server.delete(&path(name)).await?;
@@ -174,8 +174,16 @@ fn many(buckets: &[Bucket]) -> String {
             moment(&bucket.created_at),
         ]
     };
-    table(&columns, buckets.iter().map(row))
+    let mut text = table(&columns, buckets.iter().map(row));
+    if buckets.iter().any(|bucket| bucket.object_count.is_none()) {
+        text.push_str(CLOSED);
+    }
+    text
 }
+
+/// What a dash stands for.
+const CLOSED: &str = "-: not known before the first request for the bucket opens it, or not told \
+                      to who may not list it\n";
 
 fn one(bucket: &Bucket) -> String {
     let unknown = || "not known while it is closed".to_owned();
@@ -229,8 +237,15 @@ fn object_lock(set: &BucketSettings) -> String {
         return "no".to_owned();
     };
     match (&lock.mode, lock.days) {
-        (Some(mode), Some(days)) => format!("yes; new objects for {days} days, by {mode}"),
+        (Some(mode), Some(days)) => format!("yes; new objects for {}, by {mode}", in_days(days)),
         _ => "yes; new objects as they are asked to".to_owned(),
+    }
+}
+
+fn in_days(days: u64) -> String {
+    match days {
+        1 => "1 day".to_owned(),
+        days => format!("{days} days"),
     }
 }
 
@@ -300,3 +315,14 @@ Examples:
   coffer bucket rotate evidence
   coffer bucket erase evidence
   coffer bucket delete evidence";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_one() {
+        assert_eq!(in_days(1), "1 day");
+        assert_eq!(in_days(30), "30 days");
+    }
+}

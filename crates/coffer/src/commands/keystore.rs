@@ -16,7 +16,7 @@ use http::Method;
 
 use crate::commands::approval_outcome::{MayWait, ask, rerooted, waits};
 use crate::commands::export::Export;
-use crate::commands::rotation::rotations_table;
+use crate::commands::rotation::{confirm, rotations_table};
 use crate::error::Error;
 use crate::output::table::{AnswerArgs, Flush, moment, sheet, show, show_done, table, yes_no};
 use crate::secrets::passphrase::PassphraseArgs;
@@ -52,7 +52,11 @@ pub enum KeystoreCommand {
     },
     /// Put everything under a new root key, and destroy the old one
     #[command(after_help = EXAMPLES)]
-    Rotate,
+    Rotate {
+        /// Don't ask; without a terminal it is not asked for
+        #[arg(long)]
+        yes: bool,
+    },
     /// Move the root key into another source, without a stop, and destroy the old one
     #[command(after_help = EXAMPLES)]
     Move {
@@ -89,7 +93,8 @@ pub async fn keystore(server: &AdminClient, args: &KeystoreArgs) -> Result<ExitC
             let path = "/v1/keystore/backup";
             return ask(server, path, Some(&request), Some(export), json).await;
         }
-        KeystoreCommand::Rotate => {
+        KeystoreCommand::Rotate { yes } => {
+            confirm(DESTROYED, *yes)?;
             let path = "/v1/keystore/rotate";
             match server.call(Method::POST, path, None::<&()>).await? {
                 MayWait::Waits(waiting) => return waits(&waiting.request, json),
@@ -178,6 +183,11 @@ fn key_memory(keystore: &Keystore) -> String {
         _ => "NOT LOCKED: raise LimitMEMLOCK (systemd) or `ulimit -l`, or turn swap off".to_owned(),
     }
 }
+
+const DESTROYED: &str = "\
+The root key of now will be destroyed: copies of it, of its passphrase or of what opens it, and
+backups by `coffer keystore backup` open nothing then; a backup of the folder opens with the root
+key of its time alone.";
 
 const BACKUP_EXAMPLES: &str = "\
 The backup opens to the file root.key, wherever the root key is now. It opens all data of the

@@ -8,7 +8,7 @@ use coffer_client::{AdminClient, segment};
 use http::Method;
 
 use crate::commands::approval_outcome::{EraseArgs, erase};
-use crate::commands::rotation::rotate;
+use crate::commands::rotation::{RotateArgs, rotate};
 use crate::error::Error;
 use crate::output::table::{
     AnswerArgs, Flush, moment, or_dash, sheet, show, show_done, table, yes_no,
@@ -40,10 +40,7 @@ pub enum LevelCommand {
     Erase(EraseArgs),
     /// Give a level and its buckets new keys, while they are in use
     #[command(after_help = ERASE_EXAMPLES)]
-    Rotate {
-        /// Level
-        name: String,
-    },
+    Rotate(RotateArgs),
     /// Show a level
     #[command(after_help = EXAMPLES)]
     Show {
@@ -118,10 +115,7 @@ pub async fn level(server: &AdminClient, args: &LevelArgs) -> Result<ExitCode, E
             let levels: Vec<Level> = server.get("/v1/levels").await?;
             show(json, &levels, |levels| many(levels))?;
         }
-        LevelCommand::Rotate { name } => {
-            let path = format!("/v1/levels/{}/rotate", segment(name));
-            return rotate(server, &path, json).await;
-        }
+        LevelCommand::Rotate(args) => return rotate(server, "level", args, json).await,
         LevelCommand::Show { name } => {
             let path = format!("/v1/levels/{}", segment(name));
             show(json, &server.get::<Level>(&path).await?, one)?;
@@ -199,7 +193,8 @@ const ERASE_EXAMPLES: &str = "\
 Erasing takes as long for a terabyte as for a byte, and prints a signed receipt. Rotating rewraps
 keys and leaves data as it is; a server that is stopped meanwhile goes on with it. It waits for
 copies that the keystore goes along with. What backups and copies have of moments before it loses
-objects of more than 16 KiB: the keys that wrapped theirs are destroyed.
+objects of more than 16 KiB: the keys that wrapped theirs are destroyed. At a terminal it is asked
+whether that is meant, unless --yes says so.
 
 Exit status 3: other custodians have to approve the erase first, and nothing is erased yet.
 

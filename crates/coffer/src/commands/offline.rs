@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use coffer_keys::SourceSpec;
-use coffer_vault::offline::{BlobKey, ObjectKeys, Offline, OfflineBucket};
+use coffer_vault::offline::{BlobKey, BucketPlace, ObjectKeys, Offline, OfflineBucket};
 use coffer_vault::record::{ListQuery, ListedObject, ObjectName};
 use coffer_vault::version::{VersionId, Which};
 use coffer_vault::{VaultError, VersionsQuery};
@@ -154,6 +154,7 @@ enum Row<'a> {
         bucket: Option<&'a str>,
         id: String,
         level: Option<&'a str>,
+        is_there: bool,
     },
     Object {
         name: &'a str,
@@ -181,18 +182,31 @@ impl Row<'_> {
 
 async fn list_buckets(offline: &Offline, json: bool) -> Result<(), Error> {
     let mut out = io::stdout().lock();
-    for OfflineBucket { id, name, level } in offline.buckets().await {
+    for OfflineBucket {
+        id,
+        name,
+        level,
+        place,
+    } in offline.buckets().await
+    {
         let (bucket, level) = (name.as_deref(), level.as_deref());
         let written = if json {
             Row::Bucket {
                 bucket,
                 id: id.to_string(),
                 level,
+                is_there: place == BucketPlace::Here,
             }
             .write(&mut out)
         } else {
             let name = bucket.unwrap_or("(name unknown)");
-            writeln!(out, "{id}  {:12}  {name}", level.unwrap_or("(unknown)"))
+            let level = level.unwrap_or("(unknown)");
+            let place = match place {
+                BucketPlace::Here => "",
+                BucketPlace::NotRestored => "  (not restored)",
+                BucketPlace::Missing => "  (its folder is missing)",
+            };
+            writeln!(out, "{id}  {level:12}  {name}{place}")
         };
         written.map_err(writing)?;
     }

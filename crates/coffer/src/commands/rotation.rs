@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use clap::Args;
 use coffer_admin::Rotation;
-use coffer_client::AdminClient;
+use coffer_client::{AdminClient, segment};
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::sleep;
@@ -11,14 +12,52 @@ use tokio::time::sleep;
 use crate::commands::approval_outcome::{MayWait, waits};
 use crate::error::Error;
 use crate::limits::{ROTATION_LOOK, ROTATION_WAIT_LOOKS};
+use crate::output::asking::{ask_for, is_attended};
 use crate::output::table::{Flush, moment, or_dash, show, show_done, table};
 
-/// Begins a rotation at `path` and follows it to its end; or tells that it waits for approvals.
-pub async fn rotate(server: &AdminClient, path: &str, json: bool) -> Result<ExitCode, Error> {
-    match server.call(Method::POST, path, None::<&()>).await? {
+/// What is typed to rotate something.
+#[derive(Debug, Args)]
+pub struct RotateArgs {
+    /// Its name
+    pub name: String,
+    /// Don't ask; without a terminal it is not asked for
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Begins a rotation of a `level` or a `bucket` and follows it to its end; or tells that it waits
+/// for approvals.
+pub async fn rotate(
+    server: &AdminClient,
+    what: &'static str,
+    args: &RotateArgs,
+    json: bool,
+) -> Result<ExitCode, Error> {
+    let RotateArgs { name, yes } = args;
+    let destroyed = format!(
+        "The keys that {what} {name} has now will be destroyed, and the root key replaced. In \
+         backups and in moments\nof copies from before, its objects of more than 16 KiB can't be \
+         read any more, and copies of the root key\nfrom before open nothing."
+    );
+    confirm(&destroyed, *yes)?;
+    let path = format!("/v1/{what}s/{}/rotate", segment(name));
+    match server.call(Method::POST, &path, None::<&()>).await? {
         MayWait::Waits(waiting) => waits(&waiting.request, json),
         MayWait::Done(rotation) => follow(server, rotation, json).await,
     }
+}
+
+/// Says what a rotation destroys, and asks whether that is meant, where there is a person to ask:
+/// scripts are not held up.
+///
+/// # Errors
+/// When it is not meant.
+pub fn confirm(destroyed: &str, waived: bool) -> Result<(), Error> {
+    if waived || !is_attended() {
+        return Ok(());
+    }
+    let question = format!("{destroyed}\nType yes to rotate: ");
+    ask_for("yes", &question, "rotated", "--yes")
 }
 
 /// Follows a rotation to its end, with a bar at a terminal.

@@ -5,12 +5,9 @@ use std::process::ExitCode;
 use coffer_admin::{AccessKey, Grant, MadeSubject, Subject, SubjectChanges, SubjectRequest};
 use coffer_client::{AdminClient, segment};
 use http::Method;
-use serde_json::json;
 
 use crate::error::Error;
-use crate::output::table::{
-    Flush, check_output, done, moment, or_dash, sheet, show, show_done, table,
-};
+use crate::output::table::{Flush, check_output, moment, or_dash, sheet, show, show_done, table};
 
 mod expiry;
 
@@ -18,7 +15,10 @@ pub mod key;
 
 pub mod args;
 
+mod deletion;
+
 use self::args::{CreateArgs, NamedArgs, RenameArgs, SetArgs, SubjectArgs, SubjectCommand};
+use self::deletion::delete;
 use self::key::key;
 
 fn path(name: &str) -> String {
@@ -54,10 +54,7 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
         }
         SubjectCommand::Disable(args) => switch(server, args, true, json).await,
         SubjectCommand::Enable(args) => switch(server, args, false, json).await,
-        SubjectCommand::Delete(NamedArgs { name }) => {
-            server.delete(&path(name)).await?;
-            done(json, &json!({ "name": name, "deleted": true }))
-        }
+        SubjectCommand::Delete(args) => delete(server, args, json).await,
     }?;
     Ok(ExitCode::SUCCESS)
 }

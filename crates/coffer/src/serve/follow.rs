@@ -135,7 +135,7 @@ pub async fn serve_standby(
     config.admin_listen = local_address(&listeners.administration)?;
     let engine = following.engine.clone();
     let mut follower = Follower::begin(following).await?;
-    tracing::info!("a standby: it serves when it has the first state");
+    tell_begun(engine.is_some());
     let first = tokio::select! {
         turn = follower.next() => turn?,
         _ = signals.next() => {
@@ -190,6 +190,16 @@ pub async fn serve_standby(
     current.vault.close().await;
     config.data_listen = data_listen;
     ended
+}
+
+fn tell_begun(is_gateway: bool) {
+    if is_gateway {
+        tracing::info!(
+            "this gateway follows the engine's log: it answers when it has the first state"
+        );
+    } else {
+        tracing::info!("a standby: it serves when it has the first state");
+    }
 }
 
 /// How long requests under way may go on that a standby still serves when it was promoted.

@@ -40,6 +40,7 @@ impl ServedCertificate {
             tell_of_authority(&files, ensured);
             tell_of_refused(&certificate);
         }
+        tell_of_mark(&certificate);
         let authority = is_local.then(|| files.ca_cert());
         let this = Self {
             certificate,
@@ -64,7 +65,10 @@ impl ServedCertificate {
     /// used is told, and the certificate stays that is there.
     pub fn reload(&self) {
         match self.certificate.refresh() {
-            Ok(true) => tracing::info!("SIGHUP: new connections get a new certificate"),
+            Ok(true) => {
+                tracing::info!("SIGHUP: new connections get a new certificate");
+                tell_of_mark(&self.certificate);
+            }
             Ok(false) => tracing::info!("SIGHUP: the certificate is the same as before"),
             Err(error) => tracing::error!(
                 %error,
@@ -132,6 +136,17 @@ fn local(config: &Config, files: &Files) -> Source {
         files: files.clone(),
         names: names(&host, &addresses, &config.domains),
         domains: config.domains.clone(),
+    }
+}
+
+/// A certificate that is good for some clients and not for others, `coffer` among them.
+fn tell_of_mark(certificate: &Certificate) {
+    if certificate.is_authoritys() {
+        tracing::warn!(
+            "the server's certificate is marked as an authority's (CA:TRUE), as `openssl req \
+             -x509` makes them: some clients refuse that, among them the commands of coffer. Make \
+             one that says basicConstraints=critical,CA:FALSE, and send SIGHUP"
+        );
     }
 }
 

@@ -21,7 +21,7 @@ pub struct StartupMessage {
     pub data_port: Option<String>,
     /// Whether this start made the data folder.
     pub first_start: bool,
-    /// What has to be kept apart from the data.
+    /// What has to be kept apart from the data, in a sentence.
     pub to_keep: Option<String>,
 }
 
@@ -62,9 +62,15 @@ impl StartupMessage {
             );
         }
         let endpoint = url(self.s3);
+        // Later ones have buckets, and a standby makes none.
+        let command = if self.first_start {
+            "mb s3://first-bucket"
+        } else {
+            "ls"
+        };
         line(
             &mut text,
-            format_args!("aws --endpoint-url {endpoint} s3 mb s3://first-bucket"),
+            format_args!("aws --endpoint-url {endpoint} s3 {command}"),
         );
         text
     }
@@ -152,9 +158,17 @@ mod tests {
             ..welcome()
         }
         .paste_lines();
-        for absent in ["AWS_CA_BUNDLE", "root.key", "AWS_SHARED_CREDENTIALS_FILE"] {
+        let absent = [
+            "AWS_CA_BUNDLE",
+            "root.key",
+            "AWS_SHARED_CREDENTIALS_FILE",
+            " mb ",
+        ];
+        for absent in absent {
             assert!(!operators.contains(absent), "{operators}");
         }
+        let listing = "aws --endpoint-url https://127.0.0.1:9000 s3 ls";
+        assert!(operators.lines().any(|line| line == listing), "{operators}");
     }
 
     #[test]
@@ -167,9 +181,9 @@ mod tests {
             ("pkcs11:token=t?module-path=/m.so", "root.token"),
         ];
         for (source, kept) in cases {
-            let source_spec: SourceSpec = source.parse().unwrap();
+            let spec: SourceSpec = source.parse().unwrap();
             let lines = StartupMessage {
-                to_keep: Some(source_spec.to_keep()),
+                to_keep: Some(spec.to_keep()),
                 ..welcome()
             }
             .paste_lines();

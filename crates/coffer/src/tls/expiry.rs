@@ -1,8 +1,8 @@
-//! When a certificate expires.
+//! When a certificate expires, and whether clients take it for a server's.
 
 use std::time::{Duration, SystemTime};
 
-use rustls::CertificateError::ExpiredContext;
+use rustls::CertificateError::{ExpiredContext, Other};
 use rustls::Error::InvalidCertificate;
 use rustls::client::danger::ServerCertVerifier;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
@@ -27,10 +27,39 @@ pub fn expiry(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     }
 }
 
+/// Whether it is marked as an authority's, which clients on rustls refuse as a server's. Asks
+/// rustls, which looks at that before it looks at names.
+pub fn is_authoritys(certificate: &CertificateDer<'_>) -> bool {
+    let Some(verifier) = verifier(certificate.clone().into_owned()) else {
+        return false;
+    };
+    let name = ServerName::try_from("localhost").expect("localhost is a name");
+    let verified = verifier.verify_server_cert(certificate, &[], &name, &[], UnixTime::now());
+    match verified {
+        Err(InvalidCertificate(Other(other))) => format!("{other:?}").contains("CaUsedAsEndEntity"),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rcgen::{CertificateParams, KeyPair};
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+
+    #[test]
+    fn an_authoritys_certificate_is_known_from_a_servers() {
+        let key = KeyPair::generate().unwrap();
+        for (is_ca, expected) in [
+            (IsCa::Ca(BasicConstraints::Unconstrained), true),
+            (IsCa::ExplicitNoCa, false),
+            (IsCa::NoCa, false),
+        ] {
+            let mut params = CertificateParams::new(vec!["other.example.org".to_owned()]).unwrap();
+            params.is_ca = is_ca;
+            let certificate = params.self_signed(&key).unwrap();
+            assert_eq!(is_authoritys(certificate.der()), expected);
+        }
+    }
 
     #[test]
     fn the_end_is_told_to_the_second_whatever_the_certificate_is_for() {

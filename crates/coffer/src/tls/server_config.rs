@@ -17,7 +17,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use crate::config::TlsFiles;
 use crate::error::Error;
 use crate::tls::certificates::{self, Ensured};
-use crate::tls::expiry::expiry;
+use crate::tls::expiry::{expiry, is_authoritys};
 use crate::tls::folder::{AUTHORITY_ADVICE, CertificateError, Files};
 
 /// Where the certificate comes from.
@@ -72,6 +72,12 @@ impl Certificate {
     pub fn expiry(&self) -> Option<SystemTime> {
         let current = self.current.read();
         expiry(current.cert.first()?)
+    }
+
+    /// Whether it is marked as an authority's, so that clients may refuse it.
+    pub fn is_authoritys(&self) -> bool {
+        let current = self.current.read();
+        current.cert.first().is_some_and(is_authoritys)
     }
 
     /// Names that it should be for, and that the local authority does not sign for.

@@ -316,7 +316,8 @@ fn sums(
                 Resource::Time | Resource::Latency => sample.wall_seconds,
             };
             if !by_request {
-                return Some(seconds / (sample.bytes as f64 / 1e9));
+                let gigabytes = sample.bytes as f64 / 1e9;
+                return (gigabytes > 0.0).then_some(seconds / gigabytes);
             }
             let counts = sample.counts?;
             Some(seconds / counts.transfers as f64)

@@ -68,6 +68,16 @@ fn thousands(value: u64) -> String {
     text
 }
 
+/// What stands in place of a figure where nothing ended in a round; None where something did in
+/// each.
+pub fn none_ended(point: &Point, unit: Unit) -> Option<String> {
+    match (point.unended(unit), point.samples.len()) {
+        (0, _) => None,
+        (some, all) if some == all => Some("none ended".to_owned()),
+        (some, all) => Some(format!("none ended, {some} of {all}")),
+    }
+}
+
 /// Of how many requests half, 95 % and 99 % are told: of fewer it is what the slowest took.
 const TOLD_FROM: [u64; 3] = [1, 20, 100];
 
@@ -170,6 +180,26 @@ mod tests {
         assert_eq!(words, "50 % of requests within 1.00 µs, 95 % 2.00 µs");
         assert_eq!(told(100).0, ["1.00", "2.00", "3.00"]);
         assert_eq!(within(&point(&[0.1])), None);
+    }
+
+    #[test]
+    fn where_nothing_ended_stands_no_zero() {
+        let unit = Unit::MegabytesPerSecond;
+        let mut asked = point(&[0.1, 0.1, 0.1]);
+        assert_eq!(none_ended(&asked, unit), None);
+        assert_eq!(none_ended(&point(&[]), unit), None);
+        asked.samples[1].bytes = 0;
+        assert_eq!(none_ended(&asked, unit).unwrap(), "none ended, 1 of 3");
+        assert_eq!(
+            (asked.estimate(unit), asked.values(unit)),
+            (None, Vec::new())
+        );
+        for sample in &mut asked.samples {
+            sample.bytes = 0;
+        }
+        assert_eq!(none_ended(&asked, unit).unwrap(), "none ended");
+        // Handshakes move no bytes.
+        assert_eq!(none_ended(&asked, Unit::HandshakesPerCpuSecond), None);
     }
 
     #[test]

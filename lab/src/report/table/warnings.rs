@@ -44,6 +44,13 @@ pub fn warnings(experiment: &Experiment) -> Vec<String> {
             "{uncertain} of {of} figures are less sure than ±{limit}"
         ));
     }
+    let points = experiment.series.iter().flat_map(|series| &series.points);
+    let unended: usize = points.map(|point| point.unended(experiment.unit)).sum();
+    if unended > 0 {
+        warnings.push(format!(
+            "samples in which nothing ended within the time: {unended}"
+        ));
+    }
     warnings
 }
 
@@ -93,6 +100,11 @@ mod tests {
         let wide = told(0.0, 0.0, &WIDE);
         assert_eq!(wide, ["1 of 1 figures are less sure than ±10 %"]);
         assert_eq!(told(0.12, 0.03, &WIDE).len(), 3);
+        let unended = told(0.0, 0.0, &[100.0, 0.0, 0.0]);
+        assert_eq!(
+            unended,
+            ["samples in which nothing ended within the time: 2"]
+        );
         let disturbed = |others_share, stolen_share| {
             let noise = Noise {
                 others_share,

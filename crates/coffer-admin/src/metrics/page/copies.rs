@@ -1,6 +1,8 @@
 //! Metrics of sealed copies.
 
-use coffer_vault::{CacheStatus, CopyState, CopyStatus, StandbyState, StandbyStatus};
+use coffer_vault::{
+    CacheStatus, CopyState, CopyStatus, FenceState, FenceStatus, StandbyState, StandbyStatus,
+};
 
 use super::Page;
 
@@ -49,6 +51,16 @@ impl Page {
         if copies.iter().any(|copy| copy.sync.is_some()) {
             self.synchronous_copies(copies);
         }
+    }
+
+    /// A server that no copy fences is not fenced off.
+    pub(super) fn fence(&mut self, fence: Option<&FenceStatus>) {
+        let is_off = fence.is_some_and(|fence| fence.state != FenceState::Alone);
+        self.gauge(
+            "coffer_fenced_off",
+            "Whether nothing is changed here, as another server serves in its place, or may.",
+            u8::from(is_off),
+        );
     }
 
     fn synchronous_copies(&mut self, copies: &[CopyStatus]) {

@@ -1,6 +1,8 @@
 //! What the vault tells, all at once.
 
-use coffer_vault::{CacheStatus, CopyStatus, Counters, LevelUsage, QuotaInfo, StandbyStatus};
+use coffer_vault::{
+    CacheStatus, CopyStatus, Counters, FenceStatus, LevelUsage, QuotaInfo, StandbyStatus,
+};
 
 /// What the vault tells.
 #[derive(Debug, Default)]
@@ -15,6 +17,8 @@ pub(crate) struct VaultFigures {
     pub(crate) copies: Vec<CopyStatus>,
     /// Of a standby.
     pub(crate) standby: Option<StandbyStatus>,
+    /// Of a server that is fenced by a copy.
+    pub(crate) fence: Option<FenceStatus>,
     /// Of a gateway of an engine.
     pub(crate) cache: Option<CacheStatus>,
 }

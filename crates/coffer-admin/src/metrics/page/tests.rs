@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use coffer_vault::{FenceState, FenceStatus};
+
 use super::*;
 use crate::metrics::traffic::Traffic;
 
@@ -28,6 +30,10 @@ fn every_sample_has_its_family_and_every_value_is_a_number() {
         level: "0a".to_owned(),
         bytes: 7,
         ..LevelUsage::default()
+    });
+    vault.fence = Some(FenceStatus {
+        copy: "far".to_owned(),
+        state: FenceState::Ended,
     });
     let text = render(true, Some(end), true, &vault, data, &requests, &traffic);
     let mut family = String::new();
@@ -56,6 +62,7 @@ fn every_sample_has_its_family_and_every_value_is_a_number() {
         "coffer_s3_sent_bytes_total 5",
         "coffer_damage_total 3",
         "coffer_level_bytes{level=\"0a\"} 7",
+        "coffer_fenced_off 1",
     ] {
         assert!(
             text.lines().any(|other| other == line),

@@ -15,7 +15,7 @@ use crate::migrate::Migration;
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
 use crate::s3::checksum::Checksum;
-use crate::s3::{DonePart, ListedVersion, ObjectName, Request, S3Error, Sent, Stored};
+use crate::s3::{Answer, DonePart, ListedVersion, ObjectName, Request, S3Error, Sent, Stored};
 
 /// What is under a name at the target, as far as is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl Migration {
         }
         place.ledger.sending(key, of)?;
         let (failures, sent) = counting(None);
-        match self.deleted(name, seen, sent).await {
+        match self.marked(name, seen, sent).await {
             Ok(Some(id)) => Ok(id),
             Ok(None) => {
                 place.ledger.unsent(key, of)?;
@@ -238,30 +238,57 @@ impl Migration {
         }
     }
 
-    /// Deletes what was seen: the version id of the marker that is in its place now.
-    async fn deleted(
+    /// Puts a delete marker before what was seen, once: its version id, if one was made. After a
+    /// request without an answer it looks for the marker before it asks again: without a condition,
+    /// or with one that does not count, a second request would make a second one.
+    async fn marked(
         &self,
         name: &ObjectName,
         seen: &Seen,
         sent: Sent,
     ) -> Result<Option<String>, S3Error> {
-        let plain = name.request(Method::DELETE).body(Bytes::new(), Some(sent));
-        let answer = match seen {
-            Seen::Object(_) => {
-                let guarded = plain.clone().headers(&[seen.condition()]);
-                match self.target.send(&guarded).await {
-                    Err(error) if error.is_not_offered() => self.target.send(&plain).await?,
-                    answered => answered?,
-                }
-            }
-            Seen::Nothing => self.target.send(&plain).await?,
+        let before = match seen {
+            Seen::Nothing => self.marker_there(name).await?,
+            Seen::Object(_) => None,
         };
-        let id = answer.header("x-amz-version-id").map(str::to_owned);
-        Ok(id.filter(|_| answer.header("x-amz-delete-marker") == Some("true")))
+        let plain = name.request(Method::DELETE).body(Bytes::new(), Some(sent));
+        let mut guarded = match seen {
+            Seen::Nothing => None,
+            Seen::Object(_) => Some(plain.clone().headers(&[seen.condition()])),
+        };
+        let mut attempt = 0;
+        loop {
+            let request = guarded.as_ref().unwrap_or(&plain);
+            let answered = self.target.send_once(request).await;
+            let error = match answered {
+                Ok(answer) => return Ok(marker_of(&answer)),
+                Err(error) if error.is_not_offered() && guarded.is_some() => {
+                    guarded = None;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            attempt += 1;
+            self.target.pause(attempt, error).await?;
+            let there = self.marker_there(name).await?;
+            if there.is_some() && there != before {
+                return Ok(there);
+            }
+        }
+    }
+
+    /// Deletes an object that was seen.
+    async fn deleted(&self, name: &ObjectName, seen: &Seen) -> Result<(), S3Error> {
+        let plain = name.request(Method::DELETE);
+        let guarded = plain.clone().headers(&[seen.condition()]);
+        match self.target.send(&guarded).await {
+            Err(error) if error.is_not_offered() => self.target.send(&plain).await.map(drop),
+            answered => answered.map(drop),
+        }
     }
 
     /// The version id of the delete marker that is the newest under a name.
-    async fn marker_there(&self, name: &ObjectName) -> Result<Option<String>, MigrateError> {
+    async fn marker_there(&self, name: &ObjectName) -> Result<Option<String>, S3Error> {
         let listing = self.target.list_versions(&name.bucket, &name.key, None);
         let page = listing.await?;
         let newest = { page.versions.into_iter() }
@@ -286,9 +313,8 @@ impl Migration {
         if !is_it(self.etag_there(name).await?) {
             return Ok(false);
         }
-        let (_, sent) = counting(None);
-        match self.deleted(name, &seen, sent).await {
-            Ok(_) => Ok(true),
+        match self.deleted(name, &seen).await {
+            Ok(()) => Ok(true),
             // Also where the answer to a first one was lost.
             Err(error) if error.is_changed() || error.is_absent() => {
                 Ok(self.etag_there(name).await?.is_none())
@@ -296,6 +322,12 @@ impl Migration {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The version id of the marker that a deletion has made.
+fn marker_of(answer: &Answer) -> Option<String> {
+    let id = answer.header("x-amz-version-id").map(str::to_owned);
+    id.filter(|_| answer.header("x-amz-delete-marker") == Some("true"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Files that go as one piece, and may have been stored by a command before this one that was ended
 //! and did not learn of it. In a bucket with versions, to store one again makes another version.
 //!
-//! That it was begun is noted until it is answered, or called doubtful; whether it is there, and no
-//! older than that, the server tells.
+//! That it was begun is noted until it is answered, or called doubtful, in a journal of its own or
+//! with others of its folder; whether it is there, and no older than that, the server tells.
 
 use std::path::Path;
 
@@ -14,10 +14,57 @@ use super::state::{BegunWhole, journal_of_whole};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::Event;
-use crate::mover::journal::Journal;
+use crate::mover::journal::{Journal, Noting};
 use crate::mover::source::Source;
 use crate::s3::checksum::{Algorithm, checksum};
-use crate::s3::{Awaited, KeptTime, ObjectName};
+use crate::s3::{Awaited, KeptTime, ObjectName, Since};
+
+/// Where it stands that a file was begun.
+enum Note<'a> {
+    Own(Journal, BegunWhole),
+    OfFolder(&'a Noting<'a>, KeptTime),
+}
+
+impl Note<'_> {
+    /// When a command before this one began the same.
+    fn began(&self) -> Option<Since> {
+        match self {
+            Self::OfFolder(noting, _) => noting.began(),
+            Self::Own(journal, begun) => {
+                let (noted, _) = block_in_place(|| journal.read::<BegunWhole, ()>())?;
+                let is_same = noted.source == begun.source && noted.headers == begun.headers;
+                noted.began.since().filter(|_| is_same)
+            }
+        }
+    }
+
+    /// That it is begun now. What can't be noted goes all the same.
+    fn begin(&self) {
+        match self {
+            Self::OfFolder(noting, now) => noting.begin(now.clone()),
+            Self::Own(journal, begun) => {
+                let _ = block_in_place(|| journal.begin(begun));
+            }
+        }
+    }
+
+    /// That what is there may not be what was begun.
+    fn clear(&self) {
+        match self {
+            Self::OfFolder(noting, _) => noting.end(),
+            Self::Own(journal, _) => journal.clear(),
+        }
+    }
+
+    /// That it is stored, or will not be. Of a folder's file that is stored, more is noted later.
+    fn end(self, is_stored: bool) {
+        match self {
+            Self::OfFolder(noting, _) if !is_stored => noting.end(),
+            Self::OfFolder(..) => {}
+            Self::Own(journal, _) => journal.remove(),
+        }
+    }
+}
 
 impl Mover {
     /// Stores a file that is in memory, unless that was done.
@@ -26,69 +73,67 @@ impl Mover {
         (source, from): (&Source, &Path),
         body: Bytes,
         name: &ObjectName,
+        noting: Option<&Noting<'_>>,
     ) -> Result<Done, MoverError> {
         let headers = self.headers_of(source);
-        let Some((journal, begun)) = self.begun_whole(source, from, name, &headers) else {
+        let Some(note) = self.note_of((source, from), name, &headers, noting) else {
             return self.put_bytes(body, name, &headers, None).await;
         };
-        if let Some(done) = self.stored_before(&journal, &begun, &body, name).await? {
-            journal.remove();
+        if let Some(began) = note.began()
+            && let Some(done) = self.stored_before(began, &headers, &body, name).await?
+        {
+            note.end(true);
             return Ok(done);
         }
-        // What can't be noted goes all the same.
-        let _ = block_in_place(|| journal.begin(&begun));
-        let doubted = || journal.clear();
+        note.begin();
+        let doubted = || note.clear();
         let done = self.put_bytes(body, name, &headers, Some(&doubted)).await;
         if !done.as_ref().is_err_and(MoverError::may_go_on) {
-            journal.remove();
+            note.end(done.is_ok());
         }
         done
     }
 
-    /// The journal of a file, and what it is to say; none, where there is no place for it, or
-    /// another process stores the file.
-    fn begun_whole(
+    /// Where it is to stand that a file was begun: with others of its folder, or in a journal of
+    /// its own; nowhere, where there is no place for that, or another process stores the file.
+    fn note_of<'a>(
         &self,
-        source: &Source,
-        from: &Path,
+        (source, from): (&Source, &Path),
         name: &ObjectName,
         headers: &[(String, String)],
-    ) -> Option<(Journal, BegunWhole)> {
+        noting: Option<&'a Noting<'a>>,
+    ) -> Option<Note<'a>> {
+        let began = KeptTime::now()?;
+        if let Some(noting) = noting {
+            return Some(Note::OfFolder(noting, began));
+        }
         let state = self.options.state.as_deref()?;
         let endpoint = self.client.endpoint().text();
-        let began = KeptTime::now()?;
         let journal = block_in_place(|| journal_of_whole(state, endpoint, from, name)).ok()?;
         let begun = BegunWhole {
             source: source.seen().clone(),
             headers: headers.to_vec(),
             began,
         };
-        Some((journal, begun))
+        Some(Note::Own(journal, begun))
     }
 
-    /// What is stored of this file since it was noted that this was begun.
+    /// What is stored of this file since that was begun.
     ///
     /// # Errors
     /// When the server can't be asked now.
     async fn stored_before(
         &self,
-        journal: &Journal,
-        begun: &BegunWhole,
+        began: Since,
+        headers: &[(String, String)],
         body: &Bytes,
         name: &ObjectName,
     ) -> Result<Option<Done>, MoverError> {
-        let noted = block_in_place(|| journal.read::<BegunWhole, ()>());
-        let is_same =
-            |noted: &BegunWhole| noted.source == begun.source && noted.headers == begun.headers;
-        let noted = noted.map(|(noted, _)| noted).filter(is_same);
-        let Some(began) = noted.and_then(|noted| noted.began.since()) else {
-            return Ok(None);
-        };
         let bytes = body.len() as u64;
         let sent = checksum(Algorithm::Crc64Nvme, body);
         let awaited = Awaited {
             name,
-            headers: &begun.headers,
+            headers,
             bytes,
             checksum: Some(&sent),
             etag: &|| Some(hex::encode(checksum(Algorithm::Md5, body).value)),

@@ -1,13 +1,16 @@
 //! Offers, and what comes of them.
 
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::port::{Blob, CHUNK, TICKET, answer, offer, port_that_says, port_that_says_by_tls};
-use crate::sealed::{Asked, Lane, Offer, SealedError};
+use crate::sealed::{Asked, Lane, Offer, SealedError, Stop};
 
 fn read(said: &Value, range: Range<u64>, object_bytes: u64) -> Result<Offer, SealedError> {
     let asked = Asked {
@@ -314,4 +317,53 @@ fn offers_that_are_none_are_refused() {
     let mut said = good;
     said["segments"] = many.into();
     assert!(read(&said, 0..all, all).is_err());
+}
+
+#[test]
+fn what_is_stopped_ends_at_once() {
+    let blob = Blob::of(40 * CHUNK, 3);
+    let all = blob.plain.len() as u64;
+    let segment = blob.segment(0, all);
+    // Half of it comes, and then nothing more.
+    let half = answer("200 OK", &segment.1);
+    let half = half[..half.len() - segment.1.len() / 2].to_vec();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let said = offer(port, [0, all], &[segment]);
+    let answering = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = [0; 4096];
+        assert!(stream.read(&mut asked).unwrap() > 0);
+        stream.write_all(&half).unwrap();
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+    });
+    let stop = Arc::new(Stop::default());
+    let stopping = thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            thread::sleep(Duration::from_millis(200));
+            stop.stop();
+        }
+    });
+    let began = Instant::now();
+    let offered = read(&said, 0..all, all).unwrap();
+    let done = Lane::new().receive_until(&offered, &stop, |_, _| Ok(()));
+    assert!(matches!(done, Err(SealedError::Cut { .. })), "{done:?}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    answering.join().unwrap();
+    stopping.join().unwrap();
+}
+
+#[test]
+fn what_was_stopped_before_does_not_begin() {
+    let blob = Blob::of(CHUNK, 4);
+    let segment = blob.segment(0, CHUNK);
+    let (port, _) = port_that_says(vec![answer("200 OK", &segment.1)]);
+    let said = offer(port, [0, CHUNK], &[segment]);
+    let stop = Stop::default();
+    stop.stop();
+    let offered = read(&said, 0..CHUNK, CHUNK).unwrap();
+    let done = Lane::new().receive_until(&offered, &stop, |_, _| panic!("bytes came"));
+    assert!(matches!(done, Err(SealedError::Cut { .. })), "{done:?}");
 }

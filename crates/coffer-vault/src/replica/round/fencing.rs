@@ -6,6 +6,7 @@ use coffer_replica::ReplicaError;
 
 use super::Round;
 use crate::error::{BackupError, CopyError, Result, VaultError};
+use crate::fence::FenceState;
 
 impl Round {
     /// Whether this copy fences the server off.
@@ -19,16 +20,51 @@ impl Round {
         Ok(())
     }
 
-    /// Tells how it went.
+    /// Tells how it went, and the log whether changes are made.
     pub(in crate::replica) fn tell_gate(&self, done: &Result<()>) {
-        let (Err(error), Ok(inner)) = (done, self.inner()) else {
+        let Ok(inner) = self.inner() else {
             return;
         };
-        let why = error.to_string();
-        if is_of_another(error) {
-            inner.gate.ended(self.name(), why);
-        } else {
-            inner.gate.not_reached(self.name(), why);
+        let copy = self.name();
+        if let Err(error) = done {
+            let why = error.to_string();
+            if is_of_another(error) {
+                inner.gate.ended(copy, why);
+            } else {
+                inner.gate.not_reached(copy, why);
+            }
+        }
+        match inner.gate.news(copy) {
+            None => {}
+            Some(FenceState::Alone) => tracing::info!(
+                copy,
+                "the copy by which this server is fenced was reached, and none serves in its \
+                 place: changes are made"
+            ),
+            Some(FenceState::NotReached) => tracing::warn!(
+                copy,
+                "this server is fenced off and changes nothing until that copy is reached: whether \
+                 another serves in its place is not known"
+            ),
+            Some(FenceState::Ended) => tracing::error!(
+                copy,
+                "this server is fenced off: another serves in its place, so it changes nothing any \
+                 more, nor after another start. Send clients to that one, and stop this one; when \
+                 nothing in its folder is missed, make it a standby of that one"
+            ),
+        }
+    }
+
+    /// The copy is asked no more, whatever becomes of it.
+    pub(in crate::replica) fn tell_fence_given_up(&self) {
+        let fence = self.inner().ok().and_then(|inner| inner.gate.fence());
+        let fence = fence.filter(|fence| fence.copy == self.name());
+        if fence.is_some_and(|fence| fence.state == FenceState::Alone) {
+            tracing::error!(
+                copy = self.name(),
+                "that copy fences this server, which changes nothing any more once --fenced-after \
+                 has passed: see to the copy and start again, or start without --fenced-by"
+            );
         }
     }
 }

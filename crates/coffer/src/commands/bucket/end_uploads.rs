@@ -14,8 +14,7 @@ use crate::output::table::{Flush, show, show_done, table};
 /// `coffer bucket end-uploads`.
 #[derive(Debug, Args)]
 pub struct EndUploadsArgs {
-    /// Bucket
-    #[arg(required_unless_present = "all")]
+    /// Bucket; --all means all
     pub name: Option<String>,
     /// In all buckets that have uploads under way
     #[arg(long, conflicts_with = "name")]
@@ -40,6 +39,13 @@ pub(super) async fn end_uploads(
 ) -> Result<(), Error> {
     let names = match &args.name {
         Some(name) => vec![name.clone()],
+        None if !args.all => {
+            return Err(Error::Option {
+                option: "coffer bucket end-uploads",
+                problem: "name a bucket, or say --all for all that have uploads under way"
+                    .to_owned(),
+            });
+        }
         None => {
             let buckets: Vec<Bucket> = server.get("/v1/buckets").await?;
             let has_some = |bucket: &Bucket| bucket.upload_count != Some(0);
@@ -72,7 +78,11 @@ fn told(ended: &[EndedUploads]) -> String {
         ("", Flush::Left),
     ];
     let row = |ended: &EndedUploads| {
-        let became = if ended.dry_run { "would end" } else { "ended" };
+        let became = match (ended.upload_count, ended.dry_run) {
+            (0, _) => "none so old",
+            (_, true) => "would end",
+            (_, false) => "ended",
+        };
         vec![
             ended.bucket.clone(),
             ended.upload_count.to_string(),

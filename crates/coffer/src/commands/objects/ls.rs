@@ -29,6 +29,9 @@ pub struct LsArgs {
     /// Of each name the newest comes first; what is below prefixes is listed, too.
     #[arg(long, requires = "place")]
     pub versions: bool,
+    /// Tell exact lengths in bytes, and entity tags
+    #[arg(short, long)]
+    pub long: bool,
     /// How the service is reached.
     #[command(flatten)]
     pub service: ServiceArgs,
@@ -41,13 +44,40 @@ pub struct LsArgs {
 pub async fn ls(typed: &Typed<'_>, args: &LsArgs) -> Result<ExitCode, Error> {
     let progress = Arc::new(Progress::new(Lines::None));
     let client = typed.client(&args.service, &progress).await?;
-    let json = args.service.json;
+    let form = match (args.service.json, args.long) {
+        (true, _) => Form::Json,
+        (false, true) => Form::Long,
+        (false, false) => Form::Short,
+    };
     match &args.place {
-        None => buckets(&client, json).await?,
-        Some(place) if args.versions => versions(&client, &place.parse()?, json).await?,
-        Some(place) => objects(&client, &place.parse()?, args.recursive, json).await?,
+        None => buckets(&client, form == Form::Json).await?,
+        Some(place) if args.versions => versions(&client, &place.parse()?, form).await?,
+        Some(place) => objects(&client, &place.parse()?, args.recursive, form).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How lines look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Short,
+    Long,
+    Json,
+}
+
+impl Form {
+    /// How long something is, and its entity tag where that is told; `-` is of what has neither.
+    fn told(self, bytes: Option<u64>, etag: &str, none: &str) -> String {
+        let bytes = bytes.map(|bytes| match self {
+            Self::Long => bytes.to_string(),
+            _ => size(bytes),
+        });
+        let bytes = bytes.unwrap_or_else(|| none.to_owned());
+        match self {
+            Self::Long => format!("{bytes:>14}  {:38}", printable(etag.trim_matches('"'))),
+            _ => format!("{bytes:>9}"),
+        }
+    }
 }
 
 async fn buckets(client: &Client, json: bool) -> Result<(), Error> {
@@ -66,7 +96,7 @@ async fn objects(
     client: &Client,
     place: &Location,
     is_recursive: bool,
-    json: bool,
+    form: Form,
 ) -> Result<(), Error> {
     let delimiter = (!is_recursive).then_some("/");
     let (mut after, mut count) = (None, 0);
@@ -77,13 +107,18 @@ async fn objects(
             .map_err(MoverError::from)?;
         count += page.prefixes.len() + page.objects.len();
         write(page.prefixes.iter().map(|prefix| {
-            if json {
+            if form == Form::Json {
                 json!({ "prefix": prefix }).to_string()
             } else {
-                format!("{:19}  {:>9}  {}", "", "-", printable(prefix))
+                format!(
+                    "{:19}  {}  {}",
+                    "",
+                    form.told(None, "", "-"),
+                    printable(prefix)
+                )
             }
         }))?;
-        write(page.objects.iter().map(|object| line(object, json)))?;
+        write(page.objects.iter().map(|object| line(object, form)))?;
         after = page.next;
         if after.is_none() {
             break;
@@ -92,7 +127,7 @@ async fn objects(
     some_begins(place, count)
 }
 
-async fn versions(client: &Client, place: &Location, json: bool) -> Result<(), Error> {
+async fn versions(client: &Client, place: &Location, form: Form) -> Result<(), Error> {
     let (mut after, mut count) = (None, 0);
     loop {
         let page = { client }
@@ -103,7 +138,7 @@ async fn versions(client: &Client, place: &Location, json: bool) -> Result<(), E
         write(
             page.versions
                 .iter()
-                .map(|version| version_line(version, json)),
+                .map(|version| version_line(version, form)),
         )?;
         after = page.next;
         if after.is_none() {
@@ -122,14 +157,14 @@ fn some_begins(place: &Location, count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn version_line(version: &ListedVersion, json: bool) -> String {
+fn version_line(version: &ListedVersion, form: Form) -> String {
     let ListedVersion {
         object,
         version_id,
         is_latest,
         is_marker,
     } = version;
-    if json {
+    if form == Form::Json {
         let mut told = json!({
             "name": object.key, "version_id": version_id, "is_latest": is_latest,
             "is_delete_marker": is_marker, "modified": object.modified,
@@ -141,19 +176,13 @@ fn version_line(version: &ListedVersion, json: bool) -> String {
         return told.to_string();
     }
     let (modified, name) = (moment(&object.modified), printable(&object.key));
-    let bytes = if *is_marker {
-        "deleted".to_owned()
-    } else {
-        size(object.bytes)
-    };
-    format!(
-        "{modified}  {bytes:>9}  {:32}  {name}",
-        printable(version_id)
-    )
+    let bytes = (!is_marker).then_some(object.bytes);
+    let told = form.told(bytes, &object.etag, "deleted");
+    format!("{modified}  {told}  {:32}  {name}", printable(version_id))
 }
 
-fn line(object: &ListedObject, json: bool) -> String {
-    if json {
+fn line(object: &ListedObject, form: Form) -> String {
+    if form == Form::Json {
         let etag = object.etag.trim_matches('"');
         return json!({
             "name": object.key, "bytes": object.bytes, "etag": etag, "modified": object.modified,
@@ -161,7 +190,8 @@ fn line(object: &ListedObject, json: bool) -> String {
         .to_string();
     }
     let (modified, name) = (moment(&object.modified), printable(&object.key));
-    format!("{modified}  {:>9}  {name}", size(object.bytes))
+    let told = form.told(Some(object.bytes), &object.etag, "-");
+    format!("{modified}  {told}  {name}")
 }
 
 /// `2026-11-20T18:31:03.000Z` as `2026-11-20 18:31:03`.
@@ -188,6 +218,6 @@ Times are UTC. With --json each line is an object.
 
 Examples:
   coffer ls --endpoint https://127.0.0.1:9000
-  coffer ls s3://evidence/2026/ --endpoint https://127.0.0.1:9000
+  coffer ls -l s3://evidence/2026/ --endpoint https://127.0.0.1:9000
   coffer ls -r s3://evidence --json --endpoint https://127.0.0.1:9000
   coffer ls --versions s3://evidence/recording.mkv --endpoint https://127.0.0.1:9000";

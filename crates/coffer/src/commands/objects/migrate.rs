@@ -112,7 +112,7 @@ impl MigrateArgs {
         let target = match &self.target {
             None => None,
             Some(text) => {
-                let place: Location = text.parse()?;
+                let place = text.parse::<Location>()?.folder();
                 Some(Target {
                     bucket: place.bucket,
                     prefix: place.key,
@@ -211,6 +211,7 @@ fn retrying(retries: u32, progress: &Arc<Progress>) -> ClientOptions {
         retrying: Some(Arc::new(move |error, wait| {
             told.retrying(&error.to_string(), wait);
         })),
+        authority_by: "--source-ca",
     }
 }
 

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use coffer_client::mover::{Counts, Mover, MoverError, MoverOptions, Transfer};
+use coffer_client::mover::{Counts, Location, Mover, MoverError, MoverOptions, Transfer};
 use coffer_client::s3::{Client, ClientOptions};
 use coffer_client::{AdminClient, Settings, Wanted};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config;
 use crate::config::args::{DataArgs, RemoteArgs};
+use crate::config::{self, DATA_DEFAULT};
 use crate::error::Error;
 use crate::prove::s3_of;
 
@@ -41,7 +41,7 @@ pub struct ServiceArgs {
     pub profile: Option<String>,
     /// How often a request is sent again that met a passing error
     ///
-    /// A server that refuses the first connection is waited for up to 6 seconds.
+    /// A server that refuses the first connection, or resets it, is waited for up to 6 seconds.
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub retries: u32,
     /// Print JSON, an event a line where there are many
@@ -68,7 +68,7 @@ pub enum Way {
     Auto,
     /// Always by TLS
     Tls,
-    /// Sealed, or not at all
+    /// Sealed, or not at all; objects of up to 16 KiB have no sealed form, and go by TLS
     Sealed,
 }
 
@@ -111,18 +111,23 @@ impl Typed<'_> {
         args: &ServiceArgs,
         progress: &Arc<Progress>,
     ) -> Result<Arc<Client>, Error> {
-        let data = self.typed_data();
-        let own = match data {
-            Some(data) => Some(self.endpoint_of(data).await?),
+        let folder = self.folder()?;
+        let own = match &folder {
+            Some(folder) => match self.endpoint_of(&folder.path).await {
+                Err(_) if folder.is_implied => None,
+                own => Some(own?),
+            },
             None => None,
         };
+        let folder = folder.filter(|_| own.is_some());
         let wanted = Wanted {
             endpoint: self.remote.endpoint.as_deref(),
             credentials: self.remote.credentials.as_deref(),
             profile: args.profile.as_deref(),
             ca: self.remote.ca.as_deref(),
-            data,
+            data: folder.as_ref().map(|folder| folder.path.as_path()),
             data_endpoint: own.as_deref(),
+            is_data_implied: folder.as_ref().is_some_and(|folder| folder.is_implied),
             ..Wanted::default()
         };
         let told = Arc::clone(progress);
@@ -131,6 +136,7 @@ impl Typed<'_> {
             retrying: Some(Arc::new(move |error, wait| {
                 told.retrying(&error.to_string(), wait);
             })),
+            ..ClientOptions::default()
         };
         let settings = Settings::find(&wanted)?;
         Ok(Arc::new(Client::new(settings, options)?))
@@ -150,18 +156,37 @@ impl Typed<'_> {
         Ok(format!("https://{}", config::local_service(self.data)?))
     }
 
-    /// The data folder, if it was named for its access key: one that the environment names for
-    /// other commands counts only where there is no access key.
-    fn typed_data(&self) -> Option<&Path> {
-        let data = self.data.data.as_deref()?;
-        let of_environment = std::env::var_os("COFFER_DATA").is_some_and(|named| named == data);
-        let has_key = [
-            "AWS_ACCESS_KEY_ID",
-            "AWS_PROFILE",
-            "AWS_SHARED_CREDENTIALS_FILE",
-        ];
-        let has_key = has_key.iter().any(|name| std::env::var_os(name).is_some());
-        Some(data).filter(|_| !(of_environment && has_key))
+    /// The data folder whose server may be meant: the one that was named, else, where no address
+    /// is, the one that other commands take.
+    fn folder(&self) -> Result<Option<Folder>, Error> {
+        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let of_environment = |name: &str, value: &Path| {
+            std::env::var_os(name).is_some_and(|named| named.as_os_str() == value.as_os_str())
+        };
+        if let Some(data) = &self.data.data {
+            let has_key = KEY_VARIABLES.iter().any(is_set);
+            if !(of_environment("COFFER_DATA", data) && has_key) {
+                return Ok(Some(Folder {
+                    path: data.clone(),
+                    is_implied: false,
+                }));
+            }
+        }
+        let has_address = ADDRESS_VARIABLES.iter().any(is_set);
+        let is_typed = { self.data.config.as_deref() }
+            .is_some_and(|config| !of_environment("COFFER_CONFIG", config));
+        let named = match config::named_data(self.data) {
+            // Where all is said elsewhere, a file of the environment need not be readable.
+            Err(_) if !is_typed || self.remote.endpoint.is_some() => return Ok(None),
+            named => named?,
+        };
+        let is_implied = !is_typed || self.data.data.is_some() || named.is_none();
+        if is_implied && (has_address || self.remote.endpoint.is_some()) {
+            return Ok(None);
+        }
+        let path = named.unwrap_or_else(|| PathBuf::from(DATA_DEFAULT));
+        let folder = Folder { path, is_implied };
+        Ok(Some(folder).filter(|folder| !is_implied || folder.path.is_dir()))
     }
 
     /// Moves files as these arguments say.
@@ -184,6 +209,23 @@ impl Typed<'_> {
         Ok(Mover::new(client, options, Arc::clone(progress) as _))
     }
 }
+
+/// A data folder on this machine.
+struct Folder {
+    path: PathBuf,
+    /// Whether it is meant only where nothing else says an address.
+    is_implied: bool,
+}
+
+/// What says an access key, in the environment.
+const KEY_VARIABLES: [&str; 3] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_PROFILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+];
+
+/// What says an address, in the environment.
+const ADDRESS_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
 
 /// Where journals lie (XDG Base Directory Specification).
 fn state_folder() -> Option<PathBuf> {
@@ -235,5 +277,56 @@ fn ended(progress: &Progress, counts: Counts) -> Result<ExitCode, Error> {
     }
 }
 
+/// What was typed, in two: what is moved, and behind it where to. `usage` is the command.
+fn parted<'a>(
+    places: &'a [PathBuf],
+    usage: &'static str,
+) -> Result<(&'a [PathBuf], &'a Path), Error> {
+    match places.split_last() {
+        Some((target, sources)) if !sources.is_empty() => Ok((sources, target.as_path())),
+        _ => Err(Error::Option {
+            option: usage,
+            problem: "say what is moved, and behind it where to".to_owned(),
+        }),
+    }
+}
+
+/// A place in a bucket, of what was typed.
+fn location(place: &Path) -> Result<Location, MoverError> {
+    match place.to_str() {
+        Some(text) => text.parse(),
+        None => Err(MoverError::Location {
+            text: place.display().to_string(),
+            problem: "write it in UTF-8, as names of objects are",
+        }),
+    }
+}
+
+/// That two of what was named would have one name.
+fn twice(name: String) -> MoverError {
+    MoverError::Location {
+        text: name,
+        problem: "two of what is moved would have this name: move them one by one",
+    }
+}
+
 /// What goes on after an interruption.
 const GOES_ON: &str = "what has been moved is kept: the same command goes on from there";
+
+/// The same of several files or objects, of which small ones are not noted.
+const GOES_ON_IN_PART: &str = "what has been moved is kept: the same command moves small files \
+                               once more, and goes on with large ones and folders where they \
+                               broke off";
+
+/// The same, where it can't be noted what was moved.
+const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there is no place to \
+                           note that: the same command begins anew; set XDG_STATE_HOME to a \
+                           folder that can be written, and it goes on";
+
+/// An error of a command that goes on by what was noted, if it could be.
+fn unless_noted(error: Error, mover: &Mover) -> Error {
+    match error {
+        Error::Interrupted { .. } if !mover.goes_on() => Error::Interrupted { left: BEGINS_ANEW },
+        error => error,
+    }
+}

@@ -1,27 +1,32 @@
 //! `coffer put`.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use coffer_client::mover::{Counts, Location, Moved, MoverError};
+use coffer_client::mover::{Counts, Location, Moved, Mover, MoverError};
 
 use super::progress::Lines;
-use super::{GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, until_interrupted};
+use super::{
+    GOES_ON, GOES_ON_IN_PART, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, location,
+    parted, twice, unless_noted, until_interrupted,
+};
 use crate::error::Error;
 
 /// `coffer put`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct PutArgs {
-    /// File to store, a folder with -r, or - for standard input
-    #[arg(value_name = "FILE")]
-    pub from: PathBuf,
-    /// Where it goes: s3://BUCKET/NAME; a name that ends with / gets the file's name behind it
-    #[arg(value_name = "s3://BUCKET/NAME")]
-    pub to: String,
+    /// Files to store, folders with -r, or - for standard input; behind them, where they go
+    ///
+    /// The last is s3://BUCKET/NAME; a name that ends with / gets the file's name behind it.
+    ///
+    /// Several need such a name, or a bucket; of several folders, each gets its name, too.
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    pub places: Vec<PathBuf>,
     /// Store all files below a folder
     #[arg(short, long)]
     pub recursive: bool,
@@ -68,8 +73,15 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     } else {
         Lines::None
     };
-    let is_stream = args.from.as_os_str() == "-";
-    if is_stream && args.recursive {
+    let (sources, to) = parted(&args.places, "coffer put FILE s3://BUCKET/NAME")?;
+    let has_stream = { sources.iter() }.any(|from| from.as_os_str() == "-");
+    if has_stream && sources.len() > 1 {
+        return Err(Error::Option {
+            option: "-",
+            problem: "standard input is stored by itself, under a name of its own".to_owned(),
+        });
+    }
+    if has_stream && args.recursive {
         return Err(Error::Option {
             option: "-r",
             problem: "standard input is no folder: name one in place of -, or leave out -r"
@@ -77,7 +89,7 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
         });
     }
     let progress = Arc::new(Progress::new(lines));
-    let to: Location = args.to.parse()?;
+    let to = location(to)?;
     let mut headers = args.metadata.clone();
     if let Some(kind) = &args.content_type {
         headers.push(("content-type".to_owned(), kind.clone()));
@@ -90,14 +102,36 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     let mover = typed
         .mover(&args.service, &args.moving, storing, &progress)
         .await?;
-    let (from, working) = (args.from.clone(), Arc::clone(&mover));
-    if args.recursive {
-        let to = to.folder();
-        let work = async move { working.put_folder(&from, &to).await };
-        let counts = until_interrupted(GOES_ON, &mover, &progress, work).await?;
-        return ended(&progress, counts);
+    let counts = match sources {
+        [from] if args.recursive => {
+            let (from, to, working) = (from.clone(), to.folder(), Arc::clone(&mover));
+            let work = async move { working.put_folder(&from, &to).await };
+            let counts = until_interrupted(GOES_ON, &mover, &progress, work).await;
+            counts.map_err(|error| unless_noted(error, &mover))?
+        }
+        [from] => one_file(from, to, has_stream, &mover, &progress).await?,
+        several => {
+            let named = all_named(several, &to)?;
+            let (working, is_recursive) = (Arc::clone(&mover), args.recursive);
+            let work = async move { put_all(&working, named, is_recursive).await };
+            until_interrupted(GOES_ON_IN_PART, &mover, &progress, work).await?
+        }
+    };
+    if args.recursive && counts.failed == 0 {
+        mover.forget_notes();
     }
-    let to = named(to, &args.from)?;
+    ended(&progress, counts)
+}
+
+async fn one_file(
+    from: &Path,
+    to: Location,
+    is_stream: bool,
+    mover: &Arc<Mover>,
+    progress: &Progress,
+) -> Result<Counts, Error> {
+    let to = named(to, from)?;
+    let (from, working) = (from.to_owned(), Arc::clone(mover));
     let work = async move {
         let name = to.object()?;
         if is_stream {
@@ -111,12 +145,55 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     } else {
         GOES_ON
     };
-    let moved: Moved = until_interrupted(left, &mover, &progress, work).await?;
-    ended(&progress, one(&moved))
+    let moved = until_interrupted(left, mover, progress, work).await;
+    let moved: Moved = match moved {
+        Err(error) if !is_stream => return Err(unless_noted(error, mover)),
+        moved => moved?,
+    };
+    Ok(one(&moved))
+}
+
+/// Several files or folders, and where each goes: below one place, under its own name.
+fn all_named(sources: &[PathBuf], to: &Location) -> Result<Vec<(PathBuf, Location)>, MoverError> {
+    if !(to.key.is_empty() || to.key.ends_with('/')) {
+        return Err(MoverError::Location {
+            text: to.to_string(),
+            problem: "several go to s3://BUCKET/, or to a name that ends with /",
+        });
+    }
+    let mut names = BTreeSet::new();
+    let mut all = Vec::new();
+    for from in sources {
+        let to = named(to.clone(), from)?;
+        if !names.insert(to.key.clone()) {
+            return Err(twice(to.to_string()));
+        }
+        all.push((from.clone(), to));
+    }
+    Ok(all)
+}
+
+/// Folders one after the other, and then all files.
+async fn put_all(
+    mover: &Arc<Mover>,
+    sources: Vec<(PathBuf, Location)>,
+    is_recursive: bool,
+) -> Result<Counts, MoverError> {
+    let mut counts = Counts::default();
+    let mut files = Vec::new();
+    for (from, to) in sources {
+        if is_recursive && from.is_dir() {
+            counts.include(mover.put_folder(&from, &to.folder()).await?);
+        } else {
+            files.push((from, to.object()?));
+        }
+    }
+    counts.include(mover.put_files(files).await);
+    Ok(counts)
 }
 
 /// The place with the file's name behind it, where it is a folder.
-fn named(mut to: Location, from: &std::path::Path) -> Result<Location, MoverError> {
+fn named(mut to: Location, from: &Path) -> Result<Location, MoverError> {
     if to.key.is_empty() || to.key.ends_with('/') {
         let name = from.file_name().and_then(|name| name.to_str());
         let name = name.filter(|name| *name != "-");
@@ -140,17 +217,22 @@ pub(super) fn one(moved: &Moved) -> Counts {
     }
 }
 
+const USAGE: &str = "coffer put [OPTIONS] <FILE>... <s3://BUCKET/NAME>";
+
 const EXAMPLES: &str = "\
-Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, --credentials, or the
-server's own with --data; the address from --endpoint, AWS_ENDPOINT_URL, a profile, or with --data
-it is that of the server on this machine. Large files go in parts, and go on where they broke off
-when the same command is given again; a file that was stored as the command was ended is found, and
-not stored again. Each part is compared by its checksum. Times of files are kept, their modes and
-owners are not. With -r, what fails is named, the rest goes on, and the exit status is 1. Of a
+Keys come from --credentials, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile, the address
+from --endpoint, AWS_ENDPOINT_URL or a profile. --data means the server on that folder as a whole,
+with its address, key and authority, before the environment; where nothing says an address, the
+server on the folder of other commands is meant. Large files go in parts, and go on where they broke
+off when the same command is given again; a file that was stored as the command was ended is found,
+and not stored again. With -r, nor is what an interrupted command has stored, if neither it nor the
+object changed since. Each part is compared by its checksum. Times of files are kept, their modes
+and owners are not. With -r, what fails is named, the rest goes on, and the exit status is 1. Of a
 server that opens later what comes sealed (`coffer serve --verify later`), the verdict is waited
 for, and what it finds damaged is an error.
 
 Examples:
   coffer put recording.mkv s3://evidence/2026/ --endpoint https://127.0.0.1:9000
+  coffer put *.mkv s3://evidence/2026/ --endpoint https://127.0.0.1:9000
   coffer put -r recordings s3://evidence/recordings/ --endpoint https://127.0.0.1:9000
   tar c ~ | coffer put - s3://backups/home.tar --data ./coffer-data";

@@ -1,16 +1,17 @@
 //! `coffer rm`.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
 use coffer_client::mover::{Counts, Location};
+use coffer_client::s3::ObjectName;
 use serde_json::json;
 
 use super::progress::Lines;
 use super::{MovingArgs, Progress, ServiceArgs, Storing, Typed, Way, ended, until_interrupted};
 use crate::error::Error;
+use crate::output::asking::ask_for;
 use crate::output::printable::printable;
 
 /// `coffer rm`.
@@ -23,6 +24,9 @@ pub struct RmArgs {
     /// Delete all objects whose names begin with PREFIX
     #[arg(short, long)]
     pub recursive: bool,
+    /// With -r, delete all their versions and delete markers, for good
+    #[arg(long, requires = "recursive")]
+    pub versions: bool,
     /// A version or delete marker, by its id: coffer ls --versions tells them
     #[arg(long, value_name = "ID", conflicts_with = "recursive")]
     pub version_id: Option<String>,
@@ -58,14 +62,23 @@ pub async fn rm(typed: &Typed<'_>, args: &RmArgs) -> Result<ExitCode, Error> {
     let left = "what was deleted is gone, the rest is there";
     if args.recursive {
         if !args.yes {
-            confirm(&place)?;
+            confirm(&place, args.versions)?;
         }
+        let with_versions = args.versions;
         let work = async move {
-            let removed = |name: &coffer_client::s3::ObjectName| {
+            let removed = |name: &ObjectName| {
                 let what = format!("s3://{}/{}", name.bucket, name.key);
-                told.line("deleted", json!({ "what": what }));
+                let mut said = json!({ "what": what });
+                if let Some(version_id) = &name.version_id {
+                    said["version_id"] = version_id.as_str().into();
+                }
+                told.line("deleted", said);
             };
-            working.remove_folder(&place, removed).await
+            if with_versions {
+                working.remove_versions(&place, removed).await
+            } else {
+                working.remove_folder(&place, removed).await
+            }
         };
         let counts = until_interrupted(left, &mover, &progress, work).await?;
         return ended(&progress, counts);
@@ -86,29 +99,25 @@ pub async fn rm(typed: &Typed<'_>, args: &RmArgs) -> Result<ExitCode, Error> {
 }
 
 /// Has a person say that all of it is to go.
-fn confirm(place: &Location) -> Result<(), Error> {
+fn confirm(place: &Location, with_versions: bool) -> Result<(), Error> {
+    let what = if with_versions {
+        "All versions and delete markers of objects"
+    } else {
+        "All objects"
+    };
     let name = printable(&place.to_string());
-    eprint!(
-        "All objects whose names begin with {name} will be deleted.\nType yes to delete them: "
-    );
-    let mut typed = String::new();
-    let read = io::stderr()
-        .flush()
-        .and_then(|()| io::stdin().read_line(&mut typed));
-    if read.is_ok() && typed.trim() == "yes" {
-        return Ok(());
-    }
-    Err(Error::Option {
-        option: "-r",
-        problem: "that is not yes; nothing was deleted (scripts say --yes)".to_owned(),
-    })
+    let question =
+        format!("{what} whose names begin with {name} will be deleted.\nType yes to delete them: ");
+    ask_for("yes", &question, "deleted", "--yes")
 }
 
 const EXAMPLES: &str = "\
 -r takes PREFIX as it is written: s3://evidence/2026 also means 2026-old. In buckets with versions,
-older ones stay, and a delete marker is put before them: coffer ls --versions shows them.
+older ones stay, and a delete marker is put before them: coffer ls --versions shows them, and
+--versions deletes them, too, for good, but those that are locked.
 
 Examples:
   coffer rm s3://evidence/recording.mkv --endpoint https://127.0.0.1:9000
   coffer rm s3://evidence/recording.mkv --version-id ID --endpoint https://127.0.0.1:9000
-  coffer rm -r s3://evidence/2026/ --yes --endpoint https://127.0.0.1:9000";
+  coffer rm -r s3://evidence/2026/ --yes --endpoint https://127.0.0.1:9000
+  coffer rm -r --versions s3://evidence/2026/ --endpoint https://127.0.0.1:9000";

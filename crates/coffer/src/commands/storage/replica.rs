@@ -73,8 +73,8 @@ pub enum ReplicaCommand {
     /// Show how a copy stands, and the head to note down for `coffer restore --head`
     #[command(after_help = EXAMPLES)]
     Status {
-        /// Copy
-        name: String,
+        /// Copy; without one, all
+        name: Option<String>,
     },
     /// Read a copy back and check its chain, every page and every chunk; 1 if anything is wrong
     #[command(after_help = EXAMPLES)]
@@ -128,13 +128,22 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
             done(json, &json!({ "name": name, "url": url }))
         }
         ReplicaCommand::List => show(json, &all(server).await?, |replicas| many(replicas)),
-        ReplicaCommand::Status { name } => {
+        ReplicaCommand::Status { name: Some(name) } => {
             let all = all(server).await?;
             let found = all.into_iter().find(|replica| replica.name == *name);
             let Some(replica) = found else {
-                return Err(no_such_copy(server, name).await);
+                let (told, shown) = (format!(" {name:?}"), "`coffer replica list` shows them");
+                return Err(no_such_copy(server, &told, shown).await);
             };
             show(json, &replica, one)
+        }
+        ReplicaCommand::Status { name: None } => {
+            let all = all(server).await?;
+            if all.is_empty() {
+                let advice = "`coffer replica add` begins one";
+                return Err(no_such_copy(server, "", advice).await);
+            }
+            show(json, &all, |all| sheets(all))
         }
         ReplicaCommand::Verify { name } => return verify(server, name, json).await,
         ReplicaCommand::Remove { name } => {
@@ -152,16 +161,16 @@ fn keep(text: &str) -> Result<Duration, String> {
 }
 
 /// Where another gateway has the engine's log, it is named.
-async fn no_such_copy(server: &AdminClient, name: &str) -> Error {
+async fn no_such_copy(server: &AdminClient, name: &str, otherwise: &str) -> Error {
     let health = server.text("/health/ready").await.unwrap_or_default();
     let serves = |line: &&str| line.starts_with("the gateway at ");
     let advice = match health.lines().find(serves) {
         Some(serves) => format!("{serves}, and is to be asked"),
-        None => "`coffer replica list` shows them".to_owned(),
+        None => otherwise.to_owned(),
     };
     ClientError::Refused {
         code: "no_such_replica".to_owned(),
-        message: format!("there is no copy {name:?}: {advice}"),
+        message: format!("there is no copy{name}: {advice}"),
     }
     .into()
 }
@@ -202,6 +211,11 @@ fn many(replicas: &[Replica]) -> String {
         ]
     };
     table(&columns, replicas.iter().map(row))
+}
+
+fn sheets(replicas: &[Replica]) -> String {
+    let sheets: Vec<_> = replicas.iter().map(one).collect();
+    sheets.join("\n")
 }
 
 fn one(replica: &Replica) -> String {

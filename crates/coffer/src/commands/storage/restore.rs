@@ -269,8 +269,9 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
                 count => format!("; {count} BLOBS ARE MISSING in the copy"),
             };
             Some(format!(
-                "{data}, as of {as_of}: {bucket_count} buckets, {blob_count} blobs ({fetched} \
-                 fetched){left_out}{missing}. `coffer verify --data {data}` opens all of it; \
+                "{data}, as of {as_of}, when its last change was made: {bucket_count} buckets, \
+                 {blob_count} blobs ({fetched} fetched){left_out}{missing}. \
+                 `coffer verify --data {data}` opens all of it; \
                  `coffer serve --accept-rollback --data {data}` goes on from there"
             ))
         }

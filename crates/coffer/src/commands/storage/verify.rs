@@ -11,7 +11,7 @@ use std::time::Instant;
 use coffer_admin::{Report, VerifyRequest};
 use coffer_keys::SourceSpec;
 use coffer_vault::VerifyEvent;
-use coffer_vault::offline::Offline;
+use coffer_vault::offline::{BucketPlace, Offline};
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -120,6 +120,7 @@ async fn verify_files(
     let source = args.root_key.as_ref();
     let secrets = secrets_of(data, source, &args.passphrase)?;
     let offline = Offline::open(data, source, &secrets)?;
+    tell_not_restored(&offline).await;
     let mut shown = Ok(None);
     let mut told = Instant::now();
     let elsewhere = match find_damage(&Files::of(data)) {
@@ -146,6 +147,15 @@ async fn verify_files(
         source,
     })?;
     Ok(exit_code(damage_count.unwrap_or(1)))
+}
+
+/// They are no damage, and nothing of them is in the report.
+async fn tell_not_restored(offline: &Offline) {
+    let buckets = offline.buckets().await.into_iter();
+    for bucket in buckets.filter(|bucket| bucket.place == BucketPlace::NotRestored) {
+        let name = bucket.name.unwrap_or_else(|| bucket.id.to_string());
+        eprintln!("not restored, and not looked at: bucket {name}");
+    }
 }
 
 /// Where the report goes.

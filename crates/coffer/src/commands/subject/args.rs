@@ -50,7 +50,7 @@ pub enum SubjectCommand {
     Settle(NamedArgs),
     /// Delete a subject and its access keys
     #[command(after_help = EXAMPLES)]
-    Delete(NamedArgs),
+    Delete(DeleteArgs),
 }
 
 /// A subject's name.
@@ -58,6 +58,16 @@ pub enum SubjectCommand {
 pub struct NamedArgs {
     /// Subject: its name, its id or an access key id
     pub name: String,
+}
+
+/// `coffer subject delete`.
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    /// Subject: its name, its id or an access key id
+    pub name: String,
+    /// Don't ask for the name of the last system administrator to be typed
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `coffer subject rename`.

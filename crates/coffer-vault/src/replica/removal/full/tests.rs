@@ -59,6 +59,7 @@ impl Scene {
             id: record.copy,
             made_ms: now_ms(),
             removed_ms: None,
+            newest_ms: None,
             known: Some(writer.known()),
             keep_ms: 0,
             rested: None,

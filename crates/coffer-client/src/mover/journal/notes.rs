@@ -1,0 +1,286 @@
+//! What a command has moved of a folder, noted as it goes: after an interruption, or where
+//! something failed, the same command goes on from there. A folder of which all was moved leaves no
+//! notes, so nothing is passed over by the next command.
+//!
+//! A line counts only where both sides are as they were left: the source is what was moved, and
+//! what it became is there. Nothing is synced: a line that is lost has a file go again.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use aws_lc_rs::digest;
+use serde::{Deserialize, Serialize};
+use tokio::task::block_in_place;
+
+use super::Journal;
+use crate::limits::{FOLDER_NOTE_BYTES, FOLDER_NOTES};
+use crate::mover::error::MoverError;
+use crate::s3::{KeptTime, Since};
+
+/// A file or object, told from all that has another name or content.
+pub(in crate::mover) type Mark = [u8; 16];
+
+/// A line. Marks stand in it as hexadecimal digits.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::mover) enum FolderLine {
+    /// What is moved, and where it goes: for people.
+    Folder { from: String, to: String },
+    /// A file goes out as one piece, and may arrive without an answer that says so.
+    Begun(String, KeptTime),
+    /// It did not arrive, or not for certain.
+    Ended(String),
+    /// Something was moved, and what it became; and whether a checksum was compared.
+    Moved(String, String, bool),
+}
+
+/// What something became that was moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::mover) struct Left {
+    pub(in crate::mover) at: Mark,
+    pub(in crate::mover) was_verified: bool,
+}
+
+/// The notes of a folder, which this process holds.
+pub(in crate::mover) struct Notes {
+    /// None, where there is no place for them, or another process moves the same.
+    journal: Option<Journal>,
+    /// What commands before this one have moved.
+    pub(in crate::mover) moved: HashMap<Mark, Left>,
+    /// What they have begun, and not moved.
+    begun: HashMap<Mark, KeptTime>,
+    /// How many lines there are.
+    lines: AtomicU64,
+}
+
+/// A file of a folder, and where it is noted.
+pub(in crate::mover) struct Noting<'a> {
+    notes: &'a Notes,
+    of: Mark,
+}
+
+impl Noting<'_> {
+    /// When a command before this one began to store it as one piece.
+    pub(in crate::mover) fn began(&self) -> Option<Since> {
+        self.notes.begun.get(&self.of)?.since()
+    }
+
+    /// Notes that it goes out.
+    pub(in crate::mover) fn begin(&self, now: KeptTime) {
+        self.notes
+            .add(&FolderLine::Begun(hex::encode(self.of), now));
+    }
+
+    /// Notes that it did not arrive, or not for certain.
+    pub(in crate::mover) fn end(&self) {
+        self.notes.add(&FolderLine::Ended(hex::encode(self.of)));
+    }
+}
+
+impl Notes {
+    /// Those that are nowhere.
+    pub(in crate::mover) fn none() -> Self {
+        Self {
+            journal: None,
+            moved: HashMap::new(),
+            begun: HashMap::new(),
+            lines: AtomicU64::new(0),
+        }
+    }
+
+    /// Opens them, and keeps others out.
+    ///
+    /// # Errors
+    /// Those of [`Journal::open`].
+    pub(in crate::mover) fn open(path: &Path, folder: &FolderLine) -> Result<Self, MoverError> {
+        let mut notes = Self {
+            journal: Some(Journal::open(path)?),
+            ..Self::none()
+        };
+        let read = File::open(path).and_then(|file| notes.read(&file));
+        read.map_err(MoverError::local("reading", path))?;
+        if *notes.lines.get_mut() == 0 {
+            notes.add(folder);
+        } else {
+            // The last line may be cut off.
+            notes.add(&FolderLine::Ended(String::new()));
+        }
+        Ok(notes)
+    }
+
+    /// Takes the lines in; those that are damaged mean nothing.
+    fn read(&mut self, file: &File) -> io::Result<()> {
+        let mut reader = BufReader::new(file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = reader.by_ref().take(FOLDER_NOTE_BYTES);
+            if { read }.read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            *self.lines.get_mut() += 1;
+            if let Ok(line) = serde_json::from_slice(&line) {
+                self.take(line);
+            }
+        }
+    }
+
+    fn take(&mut self, line: FolderLine) {
+        match line {
+            FolderLine::Folder { .. } => {}
+            FolderLine::Begun(of, at) => {
+                if let Some(of) = mark_of(&of) {
+                    self.begun.insert(of, at);
+                }
+            }
+            FolderLine::Ended(of) => {
+                if let Some(of) = mark_of(&of) {
+                    self.begun.remove(&of);
+                }
+            }
+            FolderLine::Moved(of, at, was_verified) => {
+                if let (Some(of), Some(at)) = (mark_of(&of), mark_of(&at)) {
+                    self.begun.remove(&of);
+                    self.moved.insert(of, Left { at, was_verified });
+                }
+            }
+        }
+    }
+
+    fn add(&self, line: &FolderLine) {
+        let Some(journal) = &self.journal else {
+            return;
+        };
+        if self.lines.fetch_add(1, Relaxed) < FOLDER_NOTES {
+            // What can't be noted goes all the same.
+            let _ = block_in_place(|| journal.add(line));
+        }
+    }
+
+    /// Notes that something was moved, and what it became.
+    pub(in crate::mover) fn note(&self, of: &Mark, at: &Mark, was_verified: bool) {
+        let line = FolderLine::Moved(hex::encode(of), hex::encode(at), was_verified);
+        self.add(&line);
+    }
+
+    /// A file of the folder; none, where nothing is noted.
+    pub(in crate::mover) fn of(&self, of: Mark) -> Option<Noting<'_>> {
+        let notes = self;
+        self.journal.is_some().then_some(Noting { notes, of })
+    }
+
+    /// Begins anew with what counts, where there are so many lines that there may be no room.
+    pub(in crate::mover) fn shorten(&mut self, folder: &FolderLine) {
+        if *self.lines.get_mut() <= FOLDER_NOTES / 2 {
+            return;
+        }
+        let Some(journal) = &self.journal else {
+            return;
+        };
+        if block_in_place(|| journal.begin(folder)).is_ok() {
+            *self.lines.get_mut() = 1;
+            for (of, left) in &self.moved {
+                self.note(of, &left.at, left.was_verified);
+            }
+            for (of, at) in &self.begun {
+                self.add(&FolderLine::Begun(hex::encode(of), at.clone()));
+            }
+        }
+    }
+
+    /// Is at its end. What was not all moved, can be gone on with.
+    pub(in crate::mover) fn end(self: Arc<Self>, is_all_moved: bool) {
+        let Some(mut notes) = Arc::into_inner(self) else {
+            return;
+        };
+        let has_any = *notes.lines.get_mut() > 1;
+        if let Some(journal) = notes.journal
+            && (is_all_moved || !has_any)
+        {
+            journal.remove();
+        }
+    }
+}
+
+/// What tells these from all others.
+pub(in crate::mover) fn mark(parts: &[&str]) -> Mark {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_le_bytes());
+        context.update(part.as_bytes());
+    }
+    let mut mark = Mark::default();
+    mark.copy_from_slice(&context.finish().as_ref()[..16]);
+    mark
+}
+
+/// A mark as it stands in a line.
+fn mark_of(text: &str) -> Option<Mark> {
+    hex::decode(text).ok()?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(path: &Path) -> Notes {
+        let folder = FolderLine::Folder {
+            from: "a".to_owned(),
+            to: "s3://b/".to_owned(),
+        };
+        Notes::open(path, &folder).unwrap()
+    }
+
+    #[test]
+    fn what_was_noted_is_known_and_damaged_lines_are_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes");
+        let notes = open(&path);
+        assert!(notes.moved.is_empty());
+        let marks: Vec<Mark> = (0..4).map(|number| [number; 16]).collect();
+        notes.note(&marks[0], &marks[1], true);
+        notes.note(&marks[1], &marks[2], false);
+        notes.of(marks[3]).unwrap().begin(KeptTime::now().unwrap());
+        assert!(matches!(Journal::open(&path), Err(MoverError::Busy { .. })));
+        drop(notes);
+        let notes = open(&path);
+        assert_eq!(notes.moved.len(), 2);
+        assert!(notes.of(marks[3]).unwrap().began().is_some());
+        notes.of(marks[3]).unwrap().end();
+        drop(notes);
+        assert!(open(&path).begun.is_empty());
+        // A byte that was turned over, and a line that was cut off.
+        let mut text = std::fs::read(&path).unwrap();
+        let at = text.windows(7).position(|it| it == b"{\"moved").unwrap();
+        text[at] = 0xff;
+        text.extend_from_slice(b"{\"moved\":[\"00");
+        std::fs::write(&path, text).unwrap();
+        let notes = open(&path);
+        let left = Left {
+            at: marks[2],
+            was_verified: false,
+        };
+        assert_eq!(notes.moved, HashMap::from([(marks[1], left)]));
+        notes.note(&marks[2], &marks[3], true);
+        drop(notes);
+        let notes = Arc::new(open(&path));
+        assert_eq!(notes.moved.len(), 2);
+        notes.end(false);
+        assert!(path.exists());
+        Arc::new(open(&path)).end(true);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn marks_are_of_all_their_parts() {
+        let one = mark(&["a", "b"]);
+        assert_ne!(one, mark(&["ab"]));
+        assert_ne!(one, mark(&["a", "c"]));
+        assert_eq!(mark_of(&hex::encode(one)), Some(one));
+        assert_eq!(mark_of("00"), None);
+    }
+}

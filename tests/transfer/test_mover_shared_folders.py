@@ -1,0 +1,114 @@
+"""coffer get in folders where other users put files, too."""
+
+import os
+import stat
+
+import pytest
+
+from harness.content import MIB, content, digest, write_file
+from harness.mover import Mover, wait_for_lines
+
+ANOTHER = 65534
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+
+
+@pytest.fixture
+def mover(server, tmp_path):
+    return Mover(server, tmp_path / "home")
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """A folder that all may write to."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+def plant(path):
+    """A file of another user's, which all may write to, and which that user keeps open."""
+    path.write_bytes(b"planted")
+    path.chmod(0o666)
+    os.chown(path, ANOTHER, ANOTHER)
+    return path.open("rb")
+
+
+def rights(path):
+    found = path.stat()
+    return found.st_uid, stat.S_IMODE(found.st_mode)
+
+
+@needs_root
+@pytest.mark.parametrize("end", ["part", "journal"])
+def test_what_another_put_there_does_not_become_the_file(mover, s3, bucket, shared, end):
+    body = content(100_000)
+    s3.put_object(Bucket=bucket, Key="x", Body=body)
+    with plant(shared / f".x.coffer-{end}") as held:
+        mover.run("get", f"s3://{bucket}/x", shared / "x", umask=0o077)
+        assert held.read() == b"planted"
+    assert (shared / "x").read_bytes() == body
+    assert rights(shared / "x") == (os.geteuid(), 0o600)
+    assert os.listdir(shared) == ["x"]
+
+
+@needs_root
+def test_what_is_replaced_hands_on_no_rights_where_others_put_files(mover, s3, bucket, shared):
+    s3.put_object(Bucket=bucket, Key="x", Body=b"from the bucket")
+    with plant(shared / "x"):
+        mover.run("get", f"s3://{bucket}/x", shared / "x", umask=0o077)
+    assert rights(shared / "x") == (os.geteuid(), 0o600)
+    # What others can't have put there hands on what it has; so does the folder's own user's.
+    for mode, user in ((0o755, os.geteuid()), (0o777, ANOTHER)):
+        shared.chmod(mode)
+        os.chown(shared, user, -1)
+        with plant(shared / "x"):
+            mover.run("get", f"s3://{bucket}/x", shared / "x", umask=0o077)
+        assert rights(shared / "x") == (ANOTHER, 0o666)
+        assert (shared / "x").read_bytes() == b"from the bucket"
+
+
+def test_a_file_with_another_name_is_not_written_to(mover, s3, bucket, shared):
+    s3.put_object(Bucket=bucket, Key="x", Body=b"from the bucket")
+    for end in ("part", "journal"):
+        victim = shared / "victim"
+        victim.write_bytes(b"precious")
+        os.link(victim, shared / f".x.coffer-{end}")
+        mover.run("get", f"s3://{bucket}/x", shared / "x")
+        assert victim.read_bytes() == b"precious"
+        assert (shared / "x").read_bytes() == b"from the bucket"
+
+
+def test_an_own_unfinished_file_goes_on_and_another_in_its_place_does_not(
+    mover, bucket, shared, tmp_path
+):
+    source = write_file(tmp_path / "source", 100 * MIB)
+    mover.run("put", source, f"s3://{bucket}/x")
+    target, part = shared / "x", shared / ".x.coffer-part"
+    for is_another in (False, True):
+        process = mover.start("get", f"s3://{bucket}/x", target, "--jobs", "1")
+        wait_for_lines(lambda: shared / ".x.coffer-journal", 3, process)
+        process.kill()
+        process.communicate(timeout=30)
+        if is_another:
+            copy = shared / "copy"
+            copy.write_bytes(part.read_bytes())
+            copy.rename(part)
+        got = mover.done("get", f"s3://{bucket}/x", target)
+        assert (got["kept_bytes"] == 0) == is_another
+        assert digest(target) == digest(source)
+        target.unlink()
+
+
+@needs_root
+def test_a_report_is_not_written_to_what_another_put_there(mover, bucket, shared, tmp_path):
+    tree, report = tmp_path / "tree", shared / "report"
+    tree.mkdir()
+    (tree / "a").write_text("a")
+    with plant(shared / ".report.coffer-part") as held:
+        command = ("migrate", tree, f"s3://{bucket}", "--report", report)
+        mover.run(*command, umask=0o077)
+        assert held.read() == b"planted"
+    assert rights(report) == (os.geteuid(), 0o600)
+    assert report.read_bytes()

@@ -1,0 +1,96 @@
+"""Which server coffer put, get, ls, rm and cp mean: one as a whole, with its key and authority."""
+
+import subprocess
+
+import pytest
+
+from harness.clients import s3_client
+from harness.server import BINARY, clean_environment
+
+
+@pytest.fixture
+def home(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+def run(home, *arguments, code=0, **more):
+    """Runs a command in `home` with nothing set but this; both its outputs."""
+    done = subprocess.run(
+        [BINARY, *map(str, arguments)],
+        env=clean_environment() | {"HOME": str(home)} | more,
+        cwd=home,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code, done
+    return (done.stdout + done.stderr).decode()
+
+
+def test_the_folder_of_other_commands_is_meant_where_nothing_says_an_address(server, bucket, home):
+    assert "no access key" in run(home, "ls", code=1)
+    (home / "coffer-data").symlink_to(server.data)
+    assert bucket in run(home, "bucket", "list")
+    assert bucket in run(home, "ls")
+    key_id, secret = server.credentials()
+    keys = {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": secret}
+    assert bucket in run(home, "ls", **keys)
+    (home / "coffer-data").unlink()
+    assert "say which server" in run(home, "ls", code=2, **keys)
+    assert bucket in run(home, "ls", COFFER_DATA=str(server.data), **keys)
+
+
+def test_the_folder_of_the_configuration_is_meant(server, bucket, home):
+    config = home / "coffer.toml"
+    config.write_text(f'data = "{server.data}"\n')
+    assert bucket in run(home, "bucket", "list", COFFER_CONFIG=str(config))
+    assert bucket in run(home, "ls", COFFER_CONFIG=str(config))
+    assert bucket in run(home, "ls", "--config", config, AWS_ENDPOINT_URL="https://127.0.0.1:1")
+    told = run(home, "ls", "--config", home / "none.toml", code=2)
+    assert "none.toml could not be read" in told
+
+
+def test_a_folder_that_is_named_means_its_server_before_the_environment(
+    server, bucket, own_server, home
+):
+    other = own_server("other").start()
+    s3_client(other).create_bucket(Bucket="of-the-other")
+    told = run(home, "ls", "--data", other.data, AWS_ENDPOINT_URL=server.endpoint)
+    assert "of-the-other" in told and bucket not in told
+    # What was typed beside it counts.
+    told = run(home, "ls", "--data", server.data, "--endpoint", other.endpoint, code=1)
+    assert "not trusted here" in told
+
+
+def test_a_folder_without_a_key_takes_one_from_elsewhere(own_server, home):
+    server = own_server().start()
+    s3_client(server).create_bucket(Bucket="kept")
+    key_id, secret = server.credentials()
+    server.credentials_path.rename(home / "kept-apart")
+    told = run(home, "ls", "--data", server.data, code=1)
+    assert "restored" in told and "AWS_ACCESS_KEY_ID" in told and "--credentials" in told
+    keys = {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": secret}
+    assert "kept" in run(home, "ls", "--data", server.data, **keys)
+    assert "kept" in run(home, "ls", "--data", server.data, "--credentials", home / "kept-apart")
+
+
+def test_the_authority_of_a_source_has_an_option_of_its_own(server, own_server, home):
+    source = own_server("source").start()
+    s3_client(source).create_bucket(Bucket="moving-in")
+    s3_client(source).put_object(Bucket="moving-in", Key="a", Body=b"a")
+    key_id, secret = source.credentials()
+    keys = {"COFFER_SOURCE_ACCESS_KEY_ID": key_id, "COFFER_SOURCE_SECRET_ACCESS_KEY": secret}
+    migrate = ("migrate", source.endpoint, "--data", server.data, "--dry-run")
+    told = run(home, *migrate, code=1, **keys)
+    assert "not trusted here: give that with --source-ca (" in told
+    assert "AWS_CA_BUNDLE" not in told
+    run(home, *migrate, "--source-ca", source.ca, **keys)
+
+
+def test_the_port_of_administration_is_told_as_such(server, home):
+    key_id, secret = server.credentials()
+    keys = {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": secret}
+    told = run(home, "ls", "--endpoint", server.admin_endpoint, "--ca", server.ca, code=1, **keys)
+    assert "administration of a coffer answers there: S3 has a port of its own" in told
