@@ -46,8 +46,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             }
             Err(error) if is_passing(&error) => {
                 tracing::warn!(copy = round.name(), %error, "a copy falls behind");
-                round.progress.failed(CopyState::Failing, error.to_string());
-                round.progress.fails_here(is_of_here(&error));
+                tell_failing(&round, &error);
                 // What was put since the last head may lie where the disk was that went.
                 if is_gone(&error) {
                     (writer, times) = (None, Times::default());
@@ -89,6 +88,11 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             tell_incomplete(&name);
         }
     }
+}
+
+fn tell_failing(round: &Round, error: &VaultError) {
+    round.progress.failed(CopyState::Failing, error.to_string());
+    round.progress.fails_here(is_of_here(error));
 }
 
 fn tell_incomplete(name: &str) {
