@@ -54,16 +54,22 @@ impl KeystoreWriter {
         }
     }
 
-    /// What was put last in this epoch, with all before it removed.
+    /// What was put last in this epoch. Those before it may be there still.
     pub fn put(&self) -> Option<&KeystoreRef> {
-        self.put.as_ref().filter(|_| self.is_alone)
+        self.put.as_ref()
     }
 
-    /// Removes what came late of what was put before the last: the answer to it had been lost, or
-    /// not waited for.
+    /// Whether all before what was put last were removed.
+    pub fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    /// Removes all that were put before the last; later on what came late of them as well, where
+    /// the answer had been lost, or not waited for.
     ///
     /// # Errors
-    /// Of the store. [`ReplicaError::Fenced`] where another server's is beside it.
+    /// Of the store: the same can be tried again. [`ReplicaError::Fenced`] where another server's
+    /// is beside it.
     pub async fn keep_alone(&mut self) -> Result<()> {
         let Some(at) = self.put.as_ref().map(|put| put.at) else {
             return Ok(());
@@ -80,8 +86,9 @@ impl KeystoreWriter {
         (self.is_alone, self.is_damaged) = (false, true);
     }
 
-    /// Puts a keystore of a generation as this epoch's, unless it is there, and removes all that
-    /// were put before it. After a failure the bytes of the first attempt go again.
+    /// Puts a keystore of a generation as this epoch's, unless it is there. After a failure the
+    /// bytes of the first attempt go again. Those before it stay until
+    /// [`KeystoreWriter::keep_alone`], which a store may refuse: it is the newest beside them.
     ///
     /// # Errors
     /// Of the store: the same can be tried again. [`ReplicaError::Fenced`], and those that say that
@@ -97,13 +104,12 @@ impl KeystoreWriter {
             self.attempt = Some((at, bytes.clone()));
             self.is_alone = false;
             self.check_own().await?;
-            self.put = Some(self.create(at, bytes).await?);
-            self.is_damaged = false;
+            let put = self.create(at, bytes).await?;
             // One that took the copy over while this was under way puts another beside it.
             self.check_own().await?;
+            self.listed_before(at).await?;
+            (self.put, self.is_damaged) = (Some(put), false);
         }
-        self.remove_before(at).await?;
-        self.is_alone = true;
         self.attempt = None;
         let reference = self.put.clone();
         reference.ok_or_else(|| ReplicaError::Missing {
@@ -155,8 +161,16 @@ impl KeystoreWriter {
     }
 
     /// Removes those of earlier epochs and generations, and what was left of puts of such that were
-    /// ended half-way. One of a later epoch is another server's, and may hold what this one lacks.
+    /// ended half-way.
     async fn remove_before(&self, at: Number) -> Result<()> {
+        for path in self.listed_before(at).await? {
+            remove(&*self.copy.store, &path).await?;
+        }
+        Ok(())
+    }
+
+    /// Where they are. One of a later epoch is another server's, and may hold what this one lacks.
+    async fn listed_before(&self, at: Number) -> Result<Vec<Path>> {
         let store = &*self.copy.store;
         let there = listed(store, &Path::from(names::KEYSTORES)).await?;
         let numbered = |path: Path| {
@@ -169,12 +183,11 @@ impl KeystoreWriter {
             let number = self.copy.newest_number().await?.unwrap_or_default();
             return Err(ReplicaError::Fenced { number });
         }
-        for (number, is_unfinished, path) in there {
-            if number < at || number == at && is_unfinished {
-                remove(store, &path).await?;
-            }
-        }
-        Ok(())
+        let is_before = |(number, is_unfinished, _): &(Number, bool, Path)| {
+            *number < at || *number == at && *is_unfinished
+        };
+        let before = there.into_iter().filter(is_before);
+        Ok(before.map(|(.., path)| path).collect())
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::fs::StatVfs;
 use crate::limits::{RESERVE_MAX_BYTES, RESERVE_SHARE};
 
 /// How many bytes may be added to the file system that holds `path`.
-pub(crate) fn room_bytes_at(path: &Path) -> u64 {
+pub fn room_bytes_at(path: &Path) -> u64 {
     // What can't be told is left to the write to find out.
     rustix::fs::statvfs(path).map_or(u64::MAX, |figures| room_bytes(&figures))
 }

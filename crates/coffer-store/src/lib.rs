@@ -73,3 +73,4 @@ pub use database::page_tap::{PageTap, TakenPages};
 pub use database::sealed::Database;
 pub use database::stamps::Stamps;
 pub use error::{Result, StoreError};
+pub use free_space::room_bytes_at;

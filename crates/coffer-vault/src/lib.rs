@@ -113,7 +113,7 @@ pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digester, Digests};
 pub use crate::engine::{
-    EngineIdentity, FoundLog, LeaseKeeper, Turn, blob_cache, has_log, prepare_cache,
+    EngineIdentity, FoundLog, Hesitation, LeaseKeeper, Turn, blob_cache, has_log, prepare_cache,
     take_over_begun,
 };
 pub use crate::error::{

@@ -102,6 +102,16 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// There is no room for what belongs in a folder.
+    #[error(
+        "no room is left on the disk that {path} is on: make some, and give the same command \
+         again, which goes on from what is there",
+        path = path.display()
+    )]
+    Full {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder is no data folder.
     #[error(
         "there is no keystore in {data}: name a data folder with --data",
@@ -189,6 +199,17 @@ impl Error {
             Self::FolderOfBackup { folder }
         } else {
             self
+        }
+    }
+
+    /// The same, but where a disk is full, with the folder that is on it.
+    #[must_use]
+    pub fn of_folder(self, path: &Path) -> Self {
+        match self {
+            Self::Vault(VaultError::StorageFull) => Self::Full {
+                path: path.to_owned(),
+            },
+            error => error,
         }
     }
 

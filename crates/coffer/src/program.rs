@@ -125,7 +125,11 @@ fn run_server(config: Config, args: &ServeArgs) -> Result<ExitCode, Error> {
         Some(_) => SourceSecrets::default(),
         None => secrets_of(&config.data, root_key, &args.passphrase)?,
     };
-    block_on(serve(config, secrets, how)).map(|()| ExitCode::SUCCESS)
+    let data = config.data.clone();
+    let served = block_on(serve(config, secrets, how));
+    served
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| error.of_folder(&data))
 }
 
 /// What was typed, and how errors are to be told. What `coffer get` fetches is the user's, as a

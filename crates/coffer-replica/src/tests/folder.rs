@@ -142,6 +142,7 @@ async fn no_older_keystore_stays_that_a_put_left_which_was_ended() {
         fs::write(path, "old").unwrap();
     }
     keystores.put_newest(10, vec![10]).await.unwrap();
+    keystores.keep_alone().await.unwrap();
     let there = fs::read_dir(place.at("keystores")).unwrap().count();
     assert_eq!(there, 1);
 }

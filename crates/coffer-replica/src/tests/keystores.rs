@@ -15,6 +15,9 @@ async fn the_newest_is_there_and_those_before_are_gone() {
     assert_eq!(keystores.put(), Some(&first));
     let second = keystores.put_newest(10, vec![10]).await.unwrap();
     assert!(first.is_before(&second));
+    assert!(!keystores.is_alone() && bench.names("keystores").await.len() == 2);
+    keystores.keep_alone().await.unwrap();
+    assert!(keystores.is_alone());
     let found = newest(&bench).await.unwrap();
     assert_eq!((&found.reference, &found.bytes[..]), (&second, &[10][..]));
     assert_eq!(bench.names("keystores").await.len(), 1);
@@ -34,25 +37,30 @@ async fn lost_answers_are_settled_and_the_same_bytes_go_again() {
     assert!(keystores.put_newest(10, vec![2]).await.is_err());
     assert_eq!(
         keystores.put(),
-        None,
-        "the one before is not said to be enough"
+        Some(&put),
+        "only the one before is there for sure"
     );
     keystores.put_newest(10, vec![3]).await.unwrap();
     assert_eq!(newest(&bench).await.unwrap().bytes[..], [2]);
 }
 
 #[tokio::test]
-async fn it_is_not_done_before_those_of_before_are_removed() {
+async fn one_is_put_where_none_can_be_removed_and_is_not_alone_before_that() {
     let bench = Bench::new().await;
     let mut keystores = KeystoreWriter::new(&bench.writer);
     keystores.put_newest(9, vec![9]).await.unwrap();
     bench.store.counts_removals.store(true, Ordering::SeqCst);
-    assert!(keystores.put_newest(10, vec![10]).await.is_err());
-    assert_eq!(keystores.put(), None);
+    for generation in [10, 11] {
+        let put = keystores.put_newest(generation, vec![10]).await.unwrap();
+        assert_eq!(newest(&bench).await.unwrap().reference, put);
+        assert!(keystores.keep_alone().await.is_err());
+        assert!(keystores.put() == Some(&put) && !keystores.is_alone());
+    }
     bench.store.counts_removals.store(false, Ordering::SeqCst);
-    let put = keystores.put_newest(10, vec![10]).await.unwrap();
-    assert_eq!(keystores.put(), Some(&put));
+    keystores.keep_alone().await.unwrap();
+    assert!(keystores.is_alone());
     assert_eq!(bench.names("keystores").await.len(), 1);
+    assert_eq!(newest(&bench).await.unwrap().reference.generation(), 11);
 }
 
 #[tokio::test]
@@ -120,6 +128,7 @@ async fn one_that_comes_late_is_removed_and_another_servers_is_not_passed_over()
     let mut keystores = KeystoreWriter::new(&bench.writer);
     keystores.put_newest(9, vec![9]).await.unwrap();
     let last = keystores.put_newest(10, vec![10]).await.unwrap();
+    keystores.keep_alone().await.unwrap();
     let late = Path::from("keystores/00000001-000000000009");
     bench.store.inner.put(&late, vec![9].into()).await.unwrap();
     keystores.keep_alone().await.unwrap();
@@ -133,7 +142,7 @@ async fn one_that_comes_late_is_removed_and_another_servers_is_not_passed_over()
         matches!(alone, Err(ReplicaError::Fenced { .. })),
         "{alone:?}"
     );
-    assert_eq!(keystores.put(), None);
+    assert!(!keystores.is_alone());
     let put = keystores.put_newest(11, vec![11]).await;
     assert!(matches!(put, Err(ReplicaError::Fenced { .. })), "{put:?}");
     assert_eq!(

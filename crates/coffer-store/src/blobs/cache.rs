@@ -140,6 +140,11 @@ impl BlobCache {
         self.make_room(0);
     }
 
+    /// Whether its disk has no room for what adds data. Blocks.
+    pub fn is_full(&self) -> bool {
+        free_space::room_bytes_at(&self.0.folder) == 0
+    }
+
     /// Forgets a bucket whose folder was removed.
     pub fn forget_bucket(&self, bucket: BucketId) {
         self.0.index.lock().forget_bucket(bucket);

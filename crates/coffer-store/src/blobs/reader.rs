@@ -188,8 +188,11 @@ async fn read_coming(
     (piece, end): (Range<u64>, u64),
     mut buffer: Buffer,
 ) -> (Buffer, Result<usize>) {
-    if let Err(error) = coming.until(end).await {
-        return (buffer, Err(error));
+    match coming.until(end).await {
+        Ok(()) => {}
+        // There is no room for it: it is shown all the same, and not kept.
+        Err(_) if coming.is_not_kept() => return read_ahead(source, piece, buffer).await,
+        Err(error) => return (buffer, Err(error)),
     }
     let read = tokio::task::spawn_blocking(move || {
         buffer.add_plaintext((piece.end - piece.start) as usize * CHUNK_BYTES);
@@ -200,7 +203,7 @@ async fn read_coming(
         .unwrap_or_else(|_| (READ_MANY.take(), Err(StoreError::Closed)))
 }
 
-/// Reads a piece that comes much later from where the blob comes from.
+/// Reads a piece that comes much later, or not at all, from where the blob comes from.
 async fn read_ahead(
     source: Arc<SealedFile>,
     piece: Range<u64>,

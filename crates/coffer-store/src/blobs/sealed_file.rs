@@ -27,7 +27,8 @@ pub(crate) mod open;
 pub(crate) struct SealedFile {
     pub(crate) store: Arc<Inner>,
     pub(crate) id: BlobId,
-    pub(crate) file: File,
+    /// None of a blob that has no place in its cache.
+    pub(crate) file: Option<File>,
     pub(crate) opener: Opener,
     /// Of a blob in a cache.
     pub(crate) used: Option<Use>,
@@ -58,10 +59,13 @@ impl SealedFile {
     /// The same, waiting for the disk.
     pub(crate) fn open_waiting(&self, piece: Range<u64>, out: &mut [u8]) -> Result<usize> {
         let sealed = self.opener.chunk_range(piece.start).start;
-        // A reader that had to wait once will read on: twice the usual read-ahead, and from here.
-        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::Sequential);
-        let length = std::num::NonZeroU64::new(2 * out.len() as u64);
-        let _ = rustix::fs::fadvise(&self.file, sealed, length, Advice::WillNeed);
+        if let Some(file) = &self.file {
+            // A reader that had to wait once will read on: twice the usual read-ahead, and from
+            // here.
+            let _ = rustix::fs::fadvise(file, 0, None, Advice::Sequential);
+            let length = std::num::NonZeroU64::new(2 * out.len() as u64);
+            let _ = rustix::fs::fadvise(file, sealed, length, Advice::WillNeed);
+        }
         match self.open_chunks(piece, out, Self::read_waiting)? {
             0 => Err(self.damaged("blob: its file is cut off")),
             chunks => Ok(chunks),
@@ -114,8 +118,11 @@ impl SealedFile {
     }
 
     fn read_cached(&self, out: &mut [u8], offset_bytes: u64) -> Result<usize> {
+        let Some(file) = &self.file else {
+            return Ok(0);
+        };
         let flags = ReadWriteFlags::NOWAIT;
-        match rustix::io::preadv2(&self.file, &mut [IoSliceMut::new(out)], offset_bytes, flags) {
+        match rustix::io::preadv2(file, &mut [IoSliceMut::new(out)], offset_bytes, flags) {
             Ok(count) => Ok(count),
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
@@ -127,12 +134,10 @@ impl SealedFile {
     }
 
     fn read_waiting(&self, out: &mut [u8], offset_bytes: u64) -> Result<usize> {
+        let file = self.file.as_ref().ok_or(StoreError::Closed)?;
         let mut filled = 0;
         while filled < out.len() {
-            match self
-                .file
-                .read_at(&mut out[filled..], offset_bytes + filled as u64)
-            {
+            match file.read_at(&mut out[filled..], offset_bytes + filled as u64) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -91,10 +91,11 @@ impl BlobStore {
             return Err(self.inner.damaged(what, segment.blob));
         }
         opened.whole().await?;
+        let file = opened.file.ok_or(StoreError::Closed)?;
         Ok(SegmentFile {
             store: self.inner.clone(),
             blob: segment.blob,
-            file: opened.file,
+            file,
             _used: opened.used,
             sealed: segment.sealed.clone(),
             is_slow: AtomicBool::new(false),

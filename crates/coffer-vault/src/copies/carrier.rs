@@ -1,5 +1,9 @@
 //! The keystore that goes along with a copy, where that was approved: which levels of it, and how
 //! it gets there. Rounds put it, and an erase does at once, beside whatever round is under way.
+//!
+//! A store may take what is put and refuse to remove what was there before. Then the copy goes on
+//! with the newest, which counts, and has not *taken* it: receipts are pending, and it is tried
+//! again. What is to be removed is listed each time, so a start remembers it as well.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +21,9 @@ use super::registry::{Registry, TakenKeystore, WithKeystore};
 use super::{Copies, Progress, Running};
 use crate::blocking::blocking;
 use crate::error::{CopyError, Result};
-use crate::limits::{COPY_BEGUN_LOOKS_EVERY, COPY_KEYSTORE_WAIT, COPY_PROBES_EVERY};
+use crate::limits::{
+    COPY_BEGUN_LOOKS_EVERY, COPY_KEYSTORE_REMOVAL, COPY_KEYSTORE_WAIT, COPY_PROBES_EVERY,
+};
 
 /// Puts the keystore into one copy, one after the other.
 pub(crate) struct Carrier {
@@ -25,6 +31,8 @@ pub(crate) struct Carrier {
     writer: Mutex<Option<KeystoreWriter>>,
     /// When it was last looked whether another one is beside it.
     looked: parking_lot::Mutex<Option<Instant>>,
+    /// Why those of before could not be removed.
+    left: parking_lot::Mutex<Option<String>>,
 }
 
 impl WithKeystore {
@@ -49,7 +57,19 @@ impl Carrier {
             id,
             writer: Mutex::default(),
             looked: parking_lot::Mutex::default(),
+            left: parking_lot::Mutex::default(),
         }
+    }
+
+    /// What keeps the copy from having the newest keystore alone.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let left = self.left.lock();
+        left.as_ref().map(|error| {
+            format!(
+                "the copy has the newest keystore, and the ones before can't be removed from it, \
+                 with keys that may be destroyed here; it is tried again: {error}"
+            )
+        })
     }
 
     /// Goes on with this writer, of the epoch that has begun.
@@ -81,41 +101,72 @@ impl Carrier {
         is_due
     }
 
+    /// It is tried at once to remove those of before, however it went the last time.
+    fn look_at_once(&self) {
+        *self.looked.lock() = None;
+    }
+
     /// Puts the keystore as it is, unless the copy has it, and removes those of before, also where
-    /// they come late; none where none goes along.
+    /// they come late; none where none goes along. That these can't be removed is no error: heads
+    /// do not wait for it.
     pub(crate) async fn carry(
         &self,
         registry: &Arc<Registry>,
         keystore: &Arc<Keystore>,
     ) -> Result<Option<KeystoreRef>> {
         let mut writer = self.writer.lock().await;
-        let entry = registry.of_id(self.id);
-        let Some(with) = entry.and_then(|entry| entry.keystore) else {
+        let Some(entry) = registry.of_id(self.id) else {
+            return Ok(None);
+        };
+        let Some(with) = entry.keystore else {
             return Ok(None);
         };
         let writer = writer.as_mut().ok_or(CopyError::NotReached)?;
+        let taken = with.taken.map(|taken| taken.generation);
         let put = writer.put().cloned();
-        let put = put.filter(|put| put.generation() == keystore.generation());
-        if let Some(put) = put {
-            if self.is_look_due() {
-                writer.keep_alone().await?;
+        let put = match put.filter(|put| put.generation() == keystore.generation()) {
+            Some(put) => put,
+            None => {
+                let (id, registry, keystore) = (self.id, registry.clone(), keystore.clone());
+                let sealed = blocking(move || seal(id, &registry, &keystore, with)).await?;
+                let put = writer.put_newest(sealed.generation, sealed.bytes).await?;
+                // Where it failed the last time, it is not tried with each of many.
+                if self.left.lock().is_none() {
+                    self.look_at_once();
+                }
+                put
             }
-            let generation = put.generation();
-            // What was not noted for a failure here is noted now.
-            if with.taken.map(|taken| taken.generation) != Some(generation) {
-                self.note_taken(registry, generation).await?;
-            }
-            return Ok(Some(put));
-        }
-        let (id, registry, keystore) = (self.id, registry.clone(), keystore.clone());
-        let sealed = {
-            let registry = registry.clone();
-            blocking(move || seal(id, &registry, &keystore, with)).await?
         };
-        let generation = sealed.generation;
-        let reference = writer.put_newest(generation, sealed.bytes).await?;
-        self.note_taken(&registry, generation).await?;
-        Ok(Some(reference))
+        if self.is_look_due() {
+            self.remove_older(writer, &entry.name).await?;
+        }
+        let generation = put.generation();
+        // What was not noted for a failure here is noted by the next.
+        if writer.is_alone() && taken != Some(generation) {
+            self.note_taken(registry, generation).await?;
+        }
+        Ok(Some(put))
+    }
+
+    /// Removes those of before, unless the store refuses, or takes too long.
+    async fn remove_older(&self, writer: &mut KeystoreWriter, copy: &str) -> Result<()> {
+        let removed = timeout(COPY_KEYSTORE_REMOVAL, writer.keep_alone()).await;
+        let error = match removed {
+            Ok(Ok(())) => {
+                *self.left.lock() = None;
+                return Ok(());
+            }
+            Ok(Err(error)) if error.is_passing() => error.to_string(),
+            Ok(Err(error)) => return Err(error.into()),
+            Err(_) => "the store did not answer in time".to_owned(),
+        };
+        tracing::warn!(
+            copy,
+            error,
+            "older keystores could not be removed from a copy, and lie there beside the newest"
+        );
+        *self.left.lock() = Some(error);
+        Ok(())
     }
 
     async fn note_taken(&self, registry: &Arc<Registry>, generation: u64) -> Result<()> {
@@ -174,10 +225,15 @@ impl Copies {
                 {
                     carrier.begun(progress).await;
                 }
+                carrier.look_at_once();
                 carrier.carry(&self.registry, keystore).await
             };
             match timeout(COPY_KEYSTORE_WAIT, carried).await {
-                Ok(Ok(_)) => {}
+                Ok(Ok(_)) => {
+                    if let Some(problem) = carrier.problem() {
+                        tracing::warn!(copy = name, problem, "an erase is pending in a copy");
+                    }
+                }
                 Ok(Err(error)) => tracing::warn!(
                     copy = name, %error,
                     "a copy has not taken the keystore of an erase yet"

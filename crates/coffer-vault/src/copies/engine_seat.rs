@@ -18,6 +18,7 @@ use crate::data_folder::Folder;
 use crate::error::Result;
 use crate::fence::ServingRight;
 use crate::limits::{ENGINE_KEEP_MS, ENGINE_WRITE_WAIT};
+use crate::system::System;
 
 /// What the log is called among the copies of its server.
 pub(crate) const LOG_NAME: &str = "engine";
@@ -159,6 +160,18 @@ impl EngineSeat {
 }
 
 impl Copies {
+    /// Remembers which receipts of erases wait for the log to take a keystore: who takes it over
+    /// finds them in what it has. Blocks.
+    pub(crate) fn find_pending(&self, system: &System) -> Result<()> {
+        let pending = system.receipts_pending_in(LOG_NAME)?;
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let id = self.registry.get(LOG_NAME)?.id;
+        self.registry
+            .change_keystore(id, |with| with.pending = pending)
+    }
+
     /// Those of a data folder; of a gateway, the log of its engine.
     pub(crate) fn open(
         folder: &Folder,

@@ -104,7 +104,9 @@ impl Registry {
                 continue;
             }
             for copy in receipt.copies.iter_mut().flatten() {
-                if copy.name == entry.name && copy.made_at == rfc3339(entry.made_ms) {
+                // Each gateway that takes an engine's log over has it made anew.
+                let is_same = with.is_of_engine || copy.made_at == rfc3339(entry.made_ms);
+                if copy.name == entry.name && is_same {
                     *copy = on_receipt(&entry, wanted);
                 }
             }
@@ -198,9 +200,9 @@ fn holds_keys(keystore: &CopyKeystore, is_of_engine: bool) -> String {
              keeps what is removed, opens it {opener}"
         ),
         CopyKeystoreState::Pending => format!(
-            "and PENDING: the keystore without the keys that were destroyed has not reached it; \
-             what it has opens with the one that lies there {opener}. It is tried again until it \
-             is done, and then this receipt says when"
+            "and PENDING: the keystore without the keys that were destroyed has not reached it, \
+             or one of before is there beside it; what it has opens with that {opener}. It is \
+             tried again until it is done, and then this receipt says when"
         ),
         CopyKeystoreState::Left => {
             format!("and the keystore of that time, with the keys, which opens it {opener}")

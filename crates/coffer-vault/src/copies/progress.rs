@@ -1,7 +1,7 @@
 //! How copies stand.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
 use coffer_replica::limits::GAPS_MAX;
@@ -96,6 +96,8 @@ struct Told {
     as_of_ms: i64,
     /// As of when it was complete, by this process's clock.
     complete_at: Option<Instant>,
+    /// Since when it is this machine that keeps it from being so.
+    fails_here_since: Option<Instant>,
     put_bytes: u64,
     /// As of when it was complete for the first time.
     first_ms: i64,
@@ -116,6 +118,7 @@ impl Progress {
             passed: Passed::default(),
             as_of_ms: 0,
             complete_at: None,
+            fails_here_since: None,
             put_bytes: 0,
             first_ms: 0,
             gaps: Vec::new(),
@@ -135,6 +138,19 @@ impl Progress {
         told.problem = problem;
         told.as_of_ms = as_of_ms;
         told.complete_at = Some(at);
+        told.fails_here_since = None;
+    }
+
+    /// The last attempt failed: whether by what is wrong on this machine.
+    pub(crate) fn fails_here(&self, is_here: bool) {
+        let since = &mut self.0.lock().fails_here_since;
+        *since = is_here.then(|| since.unwrap_or_else(Instant::now));
+    }
+
+    /// For how long each attempt has failed by what is wrong on this machine.
+    pub(crate) fn has_failed_here(&self) -> Option<Duration> {
+        let since = self.0.lock().fails_here_since;
+        since.map(|since| since.elapsed())
     }
 
     /// It goes on without these buckets.
@@ -241,6 +257,21 @@ mod tests {
 
     const ONE: BucketId = BucketId([1; 16]);
     const TWO: BucketId = BucketId([2; 16]);
+
+    #[test]
+    fn what_fails_here_is_counted_from_the_first_time_until_it_does_not() {
+        let progress = Progress::new();
+        assert!(progress.has_failed_here().is_none());
+        progress.fails_here(true);
+        let first = progress.0.lock().fails_here_since;
+        progress.fails_here(true);
+        assert!(first.is_some() && first == progress.0.lock().fails_here_since);
+        progress.fails_here(false);
+        assert!(progress.has_failed_here().is_none(), "it is the store");
+        progress.fails_here(true);
+        progress.complete(1, Instant::now(), None);
+        assert!(progress.has_failed_here().is_none());
+    }
 
     #[test]
     fn a_copy_has_of_catalogs_what_its_head_or_a_record_has() {

@@ -21,6 +21,18 @@ impl Vault {
         log.all(|copy| copy.state != CopyState::Stopped)
     }
 
+    /// For how long it is this machine that keeps the log from being brought up, if it is: another
+    /// gateway may be able to.
+    pub fn engine_fails_here(&self) -> Option<Duration> {
+        let running = self.inner.copies.running.lock();
+        running.get(LOG_NAME)?.progress.has_failed_here()
+    }
+
+    /// Whether another gateway follows this one, and has all that was shown.
+    pub fn has_followers(&self) -> bool {
+        self.inner.followers.are_any()
+    }
+
     /// Answers what waits for the log, where this gateway serves no more: it is in doubt.
     pub fn give_up_engine(&self) {
         for running in self.inner.copies.running.lock().values() {

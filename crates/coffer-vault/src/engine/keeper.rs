@@ -5,6 +5,7 @@
 //! the renewal, and takes off a margin for clocks that run at different speeds.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use coffer_replica::{CopyId, FoundLease, Lease, LeasePlace, Place, ReplicaError, Store};
@@ -18,7 +19,9 @@ use tokio::time::sleep;
 use crate::blocking::blocking;
 use crate::error::Result;
 use crate::fence::ServingRight;
-use crate::limits::{LEASE_LASTS, LEASE_LOOKS_EVERY, LEASE_MARGIN, LEASE_RENEWED_EVERY};
+use crate::limits::{
+    LEASE_HESITATES, LEASE_LASTS, LEASE_LOOKS_EVERY, LEASE_MARGIN, LEASE_RENEWED_EVERY,
+};
 
 /// Whose turn it is to serve, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +42,25 @@ pub struct LeaseKeeper {
     turns: watch::Receiver<Turn>,
     wants: watch::Sender<bool>,
     right: Term,
+    hesitation: Hesitation,
     address: String,
     task: JoinHandle<()>,
+}
+
+/// Whether a lease that is free is left to other gateways for a while: to be said where this one's
+/// disk has no room. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Hesitation(Arc<AtomicBool>);
+
+impl Hesitation {
+    /// It is from now on, or is not any more.
+    pub fn set(&self, hesitates: bool) {
+        self.0.store(hesitates, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// The right of the last time that the lease was taken. Each time has one of its own, so that what
@@ -54,6 +74,9 @@ struct Work {
     turns: watch::Sender<Turn>,
     wants: watch::Receiver<bool>,
     right: Term,
+    hesitation: Hesitation,
+    /// Since when the lease was seen to be free.
+    free_since: Option<Duration>,
     /// When the renewal was asked for first that is not answered yet.
     asked: Option<Duration>,
     /// The lease as it was seen last, and when it was seen so for the first time.
@@ -86,7 +109,7 @@ impl LeaseKeeper {
         place.probe().await?;
         let (turns, seen_turns) = watch::channel(Turn::Unknown);
         let (wants, seen_wants) = watch::channel(false);
-        let right = Term::default();
+        let (right, hesitation) = (Term::default(), Hesitation::default());
         let work = Work {
             place,
             gateway: CopyId::random(),
@@ -94,6 +117,8 @@ impl LeaseKeeper {
             turns,
             wants: seen_wants,
             right: right.clone(),
+            hesitation: hesitation.clone(),
+            free_since: None,
             asked: None,
             seen: None,
             held: None,
@@ -103,6 +128,7 @@ impl LeaseKeeper {
             turns: seen_turns,
             wants,
             right,
+            hesitation,
             address,
             task: spawn(work.run().boxed()),
         })
@@ -121,6 +147,11 @@ impl LeaseKeeper {
     /// The right to serve of this time that the lease is held, or was.
     pub fn right(&self) -> ServingRight {
         self.right.lock().clone()
+    }
+
+    /// How it is said that this one rather leaves the lease to others.
+    pub fn hesitation(&self) -> Hesitation {
+        self.hesitation.clone()
     }
 
     /// Takes the lease as soon as it is free; or takes it no more, and gives back one that is held.
@@ -181,8 +212,12 @@ impl Work {
                 false
             }
         };
-        if is_free && *self.wants.borrow() {
+        let wants = *self.wants.borrow();
+        if is_free && wants && self.is_due(now) {
             return self.take(found.as_ref()).await;
+        }
+        if !is_free {
+            self.free_since = None;
         }
         self.tell(match found {
             Some(found) if !is_free => Turn::Other {
@@ -190,6 +225,13 @@ impl Work {
             },
             _ => Turn::Unknown,
         });
+    }
+
+    /// Whether a lease that is free is to be taken. One that none takes is, also where the disk is
+    /// full: what is there is answered then, and what makes room is done.
+    fn is_due(&mut self, now: Duration) -> bool {
+        let since = *self.free_since.get_or_insert(now);
+        !self.hesitation.is_set() || now.saturating_sub(since) > LEASE_HESITATES
     }
 
     async fn take(&mut self, found: Option<&FoundLease>) {
@@ -207,7 +249,7 @@ impl Work {
 
     fn hold(&mut self, held: FoundLease, asked: Duration) {
         tracing::info!(number = held.lease.number, "this gateway has the lease");
-        (self.seen, self.asked) = (None, None);
+        (self.seen, self.asked, self.free_since) = (None, None, None);
         let right = ServingRight::default();
         right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
         *self.right.lock() = right;
@@ -273,5 +315,43 @@ impl Work {
             *told = turn;
             is_new
         });
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
+mod tests {
+    use object_store::memory::InMemory;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    async fn has_it(keeper: &LeaseKeeper, within: Duration) -> bool {
+        let mut turns = keeper.turns();
+        let turn = timeout(within, turns.wait_for(|turn| *turn == Turn::Mine));
+        turn.await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_gateway_without_room_leaves_a_free_lease_to_another() {
+        let store: Store = Arc::new(InMemory::new());
+        let keeper =
+            |name: &str| LeaseKeeper::begin_at(store.clone(), name.to_owned(), tokio::spawn);
+        let (full, other) = (
+            keeper("full").await.unwrap(),
+            keeper("other").await.unwrap(),
+        );
+        full.hesitation().set(true);
+        full.wants(true);
+        assert!(!has_it(&full, LEASE_LOOKS_EVERY * 4).await);
+        other.wants(true);
+        assert!(has_it(&other, LEASE_LOOKS_EVERY * 6).await);
+        assert!(!has_it(&full, LEASE_LOOKS_EVERY * 4).await);
+        // With room again it takes what is given back.
+        full.hesitation().set(false);
+        other.wants(false);
+        assert!(has_it(&full, LEASE_LOOKS_EVERY * 6).await);
+        full.end().await;
+        other.end().await;
     }
 }

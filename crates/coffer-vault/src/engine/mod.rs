@@ -34,4 +34,4 @@ pub use self::blobs::blob_cache;
 pub use self::cache::prepare_cache;
 pub(crate) use self::cache::refuse_cache;
 pub use self::identity::EngineIdentity;
-pub use self::keeper::{LeaseKeeper, Turn};
+pub use self::keeper::{Hesitation, LeaseKeeper, Turn};

@@ -185,6 +185,16 @@ pub enum CopyError {
         /// What that means.
         what: &'static str,
     },
+    /// The disk of what follows a copy or an engine's log has no room for the next state.
+    #[error(
+        "the disk that {path} is on has no room for what the copy has by now. What is served stays \
+         as it was, and it goes on by itself as soon as there is room: make the disk larger, \
+         remove what else lies there, or delete objects at the original"
+    )]
+    NoRoomToFollow {
+        /// The folder.
+        path: String,
+    },
     /// The first round is not done.
     #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
     NeverComplete,

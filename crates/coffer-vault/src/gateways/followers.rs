@@ -189,6 +189,16 @@ impl Followers {
         Some((recall, lasts))
     }
 
+    /// Whether any may answer reads now.
+    pub(crate) fn are_any(&self) -> bool {
+        let now = ServingRight::now();
+        self.table
+            .lock()
+            .known
+            .values()
+            .any(|known| known.until > now)
+    }
+
     /// Has all who may answer reads begin anew. The number of the recall.
     fn begin_recall(&self) -> u64 {
         let mut table = self.table.lock();

@@ -14,6 +14,9 @@ pub const STANDBY_RETRY_MAX: Duration = Duration::from_secs(10);
 /// How often a standby looks for blobs that no object has any more.
 pub const STANDBY_SWEEPS_EVERY: Duration = Duration::from_secs(600);
 
+/// How often a standby whose disk is full looks through all buckets for what may go.
+pub const STANDBY_ROOM_EVERY: Duration = Duration::from_secs(60);
+
 /// So many states of a standby stay open for requests under way; beyond that the oldest is closed.
 pub const STANDBY_STATES_MAX: usize = 16;
 
@@ -29,6 +32,9 @@ pub const COPY_RETRY_FIRST: Duration = Duration::from_secs(1);
 /// An erase waits so long for copies to take the keystore without the keys that it destroyed; after
 /// that its receipt calls them pending.
 pub const COPY_KEYSTORE_WAIT: Duration = Duration::from_secs(10);
+
+/// So long it is tried at once to remove older keystores from a copy: heads wait meanwhile.
+pub const COPY_KEYSTORE_REMOVAL: Duration = Duration::from_secs(5);
 
 /// How often an erase looks whether a copy has begun, within that time.
 pub const COPY_BEGUN_LOOKS_EVERY: Duration = Duration::from_millis(100);
@@ -118,6 +124,9 @@ pub const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 
 /// How often a gateway looks at the lease of another.
 pub const LEASE_LOOKS_EVERY: Duration = Duration::from_millis(500);
+
+/// So long a lease is left to others by a gateway whose disk has no room for what is new.
+pub const LEASE_HESITATES: Duration = Duration::from_secs(10);
 
 /// How long a gateway that follows may answer reads, from when it was last told that it may.
 pub const READS_LAST: Duration = Duration::from_secs(3);

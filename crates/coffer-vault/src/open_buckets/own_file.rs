@@ -18,7 +18,12 @@ pub(super) async fn own_file(path: PathBuf) -> Result<()> {
         }
         let own = path.with_extension("own");
         // Shares blocks where the file system can.
-        fs::copy(&path, &own).map_err(failed("copy", &path))?;
+        let copied = fs::copy(&path, &own).map_err(failed("copy", &path));
+        if copied.is_err() {
+            // What was copied of it takes room on a disk that may have none.
+            let _ = fs::remove_file(&own);
+        }
+        copied?;
         fs::rename(&own, &path).map_err(failed("rename", &own))
     })
     .await

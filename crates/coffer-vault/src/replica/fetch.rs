@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coffer_durable::{now_ms, rfc3339, sync_folder};
 use coffer_keys::Keystore;
 use coffer_replica::{BucketState, CopyReader, ReplicaError};
 use coffer_seal::{BlobId, BucketId, sealed_bytes};
-use coffer_store::{BlobStore, CATALOG_FILE, Catalog};
+use coffer_store::{BlobStore, CATALOG_FILE, Catalog, room_bytes_at};
 use futures::StreamExt;
 use futures::stream;
 
@@ -18,7 +18,7 @@ use super::missing::{Missing, is_of_blob};
 use super::report::RestoreEvent;
 use crate::blocking::blocking;
 use crate::data_folder::{Folder, failed};
-use crate::error::{CopyError, Result};
+use crate::error::{CopyError, Result, VaultError};
 use crate::limits::COPY_BLOBS_AT_ONCE;
 use crate::system::System;
 
@@ -28,6 +28,8 @@ pub(crate) struct Work<'a> {
     data: &'a Path,
     keystore: &'a Keystore,
     names: HashMap<BucketId, String>,
+    /// What is kept free on the disk beside its reserve, if anything is.
+    spare_bytes: Option<u64>,
     pub(crate) blob_count: u64,
     pub(crate) fetched_bytes: u64,
     pub(crate) missing_count: u64,
@@ -40,9 +42,26 @@ impl<'a> Work<'a> {
             data,
             keystore,
             names: HashMap::new(),
+            spare_bytes: None,
             blob_count: 0,
             fetched_bytes: 0,
             missing_count: 0,
+        }
+    }
+
+    /// Fetches no blob where less than this would be left on the disk, beside its reserve.
+    pub(crate) fn keeping_free(self, bytes: u64) -> Self {
+        Self {
+            spare_bytes: Some(bytes),
+            ..self
+        }
+    }
+
+    fn assure_room(&self, bytes: u64) -> Result<()> {
+        let spare_bytes = self.spare_bytes.map(|spare| spare.saturating_add(bytes));
+        match spare_bytes {
+            Some(wanted) if room_bytes_at(self.data) < wanted => Err(VaultError::StorageFull),
+            _ => Ok(()),
         }
     }
 
@@ -226,13 +245,17 @@ impl<'a> Work<'a> {
             let problem = "it has another length";
             return Err(ReplicaError::Altered { object, problem }.into());
         }
+        self.assure_room(length_bytes)?;
         let folder = path.parent().unwrap_or(self.data);
         let name = format!("{id}.new");
         let mut file = new_file(folder, &name)?;
+        let unfinished = Unfinished(folder.join(name));
         let mut written_bytes = 0;
         while let Some(piece) = stream.next().await {
             let piece = piece?;
             written_bytes += piece.len() as u64;
+            // Others are fetched as well.
+            self.assure_room(piece.len() as u64)?;
             file.write_all(&piece).map_err(failed("write", &path))?;
         }
         if written_bytes != length_bytes {
@@ -240,10 +263,9 @@ impl<'a> Work<'a> {
             let problem = "it is cut off";
             return Err(ReplicaError::Altered { object, problem }.into());
         }
-        let unfinished = folder.join(name);
         let finish = move || {
             file.sync_all().map_err(failed("sync", &path))?;
-            fs::rename(&unfinished, &path).map_err(failed("rename", &path))
+            fs::rename(&unfinished.0, &path).map_err(failed("rename", &path))
         };
         blocking(finish).await?;
         Ok(length_bytes)
@@ -275,6 +297,15 @@ impl<'a> Work<'a> {
         sync_folder(self.data).map_err(failed("sync", self.data))?;
         tracing::debug!(at_ms = now_ms(), "files are restored");
         Ok(())
+    }
+}
+
+/// A file that is not whole: it is removed, unless it has another name by then.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
     }
 }
 

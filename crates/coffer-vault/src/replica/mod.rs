@@ -139,6 +139,9 @@ impl Vault {
         };
         if let Some(running) = self.inner.copies.running.lock().get(&status.name) {
             running.progress.fill(&mut status);
+            if status.problem.is_none() {
+                status.problem = running.carrier.problem();
+            }
             if let (Some(sync), Some(synchronous)) = (&mut status.sync, &running.synchronous) {
                 *sync = synchronous.status(sync.since_ms);
             }
@@ -242,6 +245,13 @@ impl Vault {
         let mut log = log;
         if let Err(error) = self.settle_left().await {
             tracing::error!(%error, "receipts of copies that were given up still say pending");
+        }
+        if log.is_some() {
+            let inner = self.inner.clone();
+            let found = blocking(move || inner.copies.find_pending(&inner.system)).await;
+            if let Err(error) = found {
+                tracing::error!(%error, "it is not known which receipts wait for the log");
+            }
         }
         if let (false, Some(fence)) = (self.inner.copies.is_readable, self.fence_now()) {
             let problem = CopyError::Registry.to_string();
@@ -354,6 +364,19 @@ fn is_full(error: &VaultError) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether it is this machine that fails, and not the store. A disk that is full still takes what
+/// makes it less so.
+fn is_of_here(error: &VaultError) -> bool {
+    !matches!(
+        error,
+        VaultError::Backup(_)
+            | VaultError::StorageFull
+            | VaultError::NoRoomForLog { .. }
+            | VaultError::OutOfFiles
+            | VaultError::ShuttingDown
+    )
 }
 
 /// What the vault's errors are to a round: whether it may pass by itself.

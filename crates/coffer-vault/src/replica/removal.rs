@@ -15,10 +15,12 @@ use coffer_seal::{BlobId, BucketId};
 use futures::StreamExt;
 
 use super::round::Round;
+use super::{is_gone, is_passing};
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::limits::{
-    COPY_GONE_MAX, COPY_MAKE_ROOM, COPY_SWEEP_TIME, COPY_UNFINISHED_EVERY, ENGINE_KEEP_MS,
+    COPY_GONE_MAX, COPY_MAKE_ROOM, COPY_PROBES_EVERY, COPY_SWEEP_TIME, COPY_UNFINISHED_EVERY,
+    ENGINE_KEEP_MS,
 };
 
 mod full;
@@ -27,9 +29,33 @@ mod full;
 const BLOBS_LISTED: usize = 1_000;
 
 impl Round {
+    /// As [`Round::sweep`], unless that just failed. A store that refuses removals keeps no head
+    /// from being written: it is told.
+    pub(super) async fn try_sweep(&mut self, writer: &mut CopyWriter) -> Result<bool> {
+        let failed = self.unswept.as_ref();
+        if failed.is_some_and(|(at, _)| at.elapsed() < COPY_PROBES_EVERY) {
+            return Ok(false);
+        }
+        match self.sweep(writer).await {
+            Ok(is_done) => {
+                self.unswept = None;
+                Ok(is_done)
+            }
+            Err(error) if is_passing(&error) && !is_gone(&error) => {
+                tracing::warn!(
+                    copy = self.name(), %error,
+                    "what is out of a copy's window could not be removed"
+                );
+                self.unswept = Some((Instant::now(), error.to_string()));
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Removes what is out of the window, unless the copy is being read, for a short time. Whether
     /// it is done.
-    pub(super) async fn sweep(&mut self, writer: &mut CopyWriter) -> Result<bool> {
+    async fn sweep(&mut self, writer: &mut CopyWriter) -> Result<bool> {
         let Some(removing) = self.readers.begin_removal() else {
             return Ok(true);
         };

@@ -92,6 +92,8 @@ pub(super) struct Round {
     /// Buckets whose catalogs are to be put as a whole, whatever the copy has.
     pub(super) renewed: HashSet<BucketId>,
     pub(super) has_lost_buckets: bool,
+    /// When what is out of the window could not be removed, and why.
+    pub(super) unswept: Option<(Instant, String)>,
     /// When what puts left that were ended was removed.
     pub(super) tidied: Option<Instant>,
     /// Heads that do not open, and were told.
@@ -134,6 +136,7 @@ impl Round {
             findings,
             renewed: HashSet::new(),
             has_lost_buckets: false,
+            unswept: None,
             tidied: None,
             damaged: Vec::new(),
             complete_ms: 0,
@@ -163,13 +166,18 @@ impl Round {
     /// What keeps a copy that has all of its source from being whole.
     pub(super) fn problem(&self) -> Option<String> {
         let count: u64 = self.missing.values().sum();
-        (count > 0).then(|| {
-            format!(
+        if count > 0 {
+            return Some(format!(
                 "{count} blobs that catalogs name are missing or damaged in the data folder, so \
                  the copy lacks them and can't be restored whole: `coffer verify` names the \
                  objects; put their files back and start the server again, or delete the objects"
-            )
-        })
+            ));
+        }
+        let (_, error) = self.unswept.as_ref()?;
+        Some(format!(
+            "the copy has all, but what is out of its window can't be removed; it is tried again: \
+             {error}"
+        ))
     }
 
     pub(super) fn inner(&self) -> Result<Arc<Inner>> {

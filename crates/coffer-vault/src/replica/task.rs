@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::round::Round;
-use super::{is_full, is_gone, is_passing};
+use super::{is_full, is_gone, is_of_here, is_passing};
 use crate::copies::CopyState;
 use crate::error::{Result, VaultError};
 use crate::limits::{
@@ -46,7 +46,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             }
             Err(error) if is_passing(&error) => {
                 tracing::warn!(copy = round.name(), %error, "a copy falls behind");
-                round.progress.failed(CopyState::Failing, error.to_string());
+                tell_failing(&round, &error);
                 // What was put since the last head may lie where the disk was that went.
                 if is_gone(&error) {
                     (writer, times) = (None, Times::default());
@@ -88,6 +88,11 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             tell_incomplete(&name);
         }
     }
+}
+
+fn tell_failing(round: &Round, error: &VaultError) {
+    round.progress.failed(CopyState::Failing, error.to_string());
+    round.progress.fails_here(is_of_here(error));
 }
 
 fn tell_incomplete(name: &str) {
@@ -198,7 +203,7 @@ async fn go_on(
     }
     round.progress.complete(began_ms, began, round.problem());
     let is_due = is_due(times.swept, sweeps_every(round.entry.keep_ms));
-    if (is_due || is_new && round.has_lost_buckets()) && round.sweep(writer).await? {
+    if (is_due || is_new && round.has_lost_buckets()) && round.try_sweep(writer).await? {
         times.swept = Some(Instant::now());
     }
     Ok(())

@@ -77,12 +77,21 @@ impl Standby {
         id: BucketId,
         (building, folder): (&Path, &Path),
     ) -> Result<()> {
+        self.room.filling = Some(id);
         let Some(reached) = &self.reached else {
             return Err(VaultError::ShuttingDown);
         };
         let key = reached.keystore.bucket_key(id)?;
         let catalog = Catalog::open_read_only(building, &key.catalog_key()).await?;
-        let mut work = Work::new(reader, &self.vault.data, &reached.keystore);
+        if self.room.is_short
+            && let Err(error) = self.remove_unnamed(id, Some(&catalog)).await
+        {
+            tracing::warn!(%error, bucket = %id, "blobs that no state needs are left");
+        }
+        // The state gets a catalog of its own when it is opened, and the next is made of it.
+        let catalog_bytes = fs::metadata(building.join(CATALOG_FILE)).map_or(0, |of| of.len());
+        let work = Work::new(reader, &self.vault.data, &reached.keystore);
+        let mut work = work.keeping_free(catalog_bytes.saturating_mul(2));
         let missing = work.blobs(id, &catalog, folder, &mut |_| ()).await;
         catalog.close().await;
         let missing = missing?;
@@ -100,6 +109,7 @@ impl Standby {
             self.held.missing.remove(&id);
         }
         self.link.change(|told| told.fetched_bytes += fetched_bytes);
+        self.room.filling = None;
         Ok(())
     }
 }

@@ -17,6 +17,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use coffer_keys::{ExportIdentity, Keystore};
@@ -33,7 +34,7 @@ use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::{Asked, PromotedStandby, StandbyLink, StandbyState};
 use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
 use crate::replica::{check_files, target};
-use crate::vault::VaultOptions;
+use crate::vault::{Inner, VaultOptions};
 
 mod states;
 
@@ -42,6 +43,8 @@ mod served;
 mod keystore;
 
 mod files;
+
+mod room;
 
 mod catalogs;
 
@@ -56,6 +59,8 @@ mod promote;
 mod take_over;
 
 pub use self::served::{FormerStates, ServedState};
+
+use self::room::{Room, is_full};
 
 /// What is followed, and how it is served.
 pub struct FollowOptions {
@@ -102,6 +107,9 @@ pub struct Standby {
     /// The number of the last state.
     number: u64,
     swept: Option<Instant>,
+    /// What is served, as long as it is.
+    serving: Weak<Inner>,
+    room: Room,
     folder: Folder,
 }
 
@@ -157,6 +165,8 @@ impl Standby {
             has_served: false,
             number,
             swept: None,
+            serving: Weak::new(),
+            room: Room::default(),
             folder: lock,
         })
     }
@@ -208,9 +218,11 @@ impl Standby {
                 Ok(Some(Asked::Looking) | None) | Err(_) => {}
             }
             let began = Instant::now();
+            self.room.filling = None;
             match self.follow().await {
                 Ok(found) => {
                     retry = STANDBY_LOOKS_EVERY;
+                    self.room.is_short = false;
                     let problem = self.problem();
                     self.link.is_current(began);
                     self.link.change(|told| {
@@ -225,16 +237,13 @@ impl Standby {
                     wait = STANDBY_LOOKS_EVERY;
                 }
                 Err(error) if !self.has_served && !is_passing(&error) => {
-                    return StandbyTurn::Failed(error);
+                    if self.has_made_room_for(&error).await {
+                        continue;
+                    }
+                    return StandbyTurn::Failed(self.told_first(error));
                 }
                 Err(error) => {
-                    let error = self.told(error);
-                    tracing::warn!(%error, "the standby falls behind");
-                    self.link.change(|told| {
-                        told.state = StandbyState::Failing;
-                        told.problem = Some(error.to_string());
-                    });
-                    self.reached = None;
+                    self.fell_behind(error).await;
                     wait = retry;
                     retry = (retry * 2).min(STANDBY_RETRY_MAX);
                 }
@@ -242,9 +251,46 @@ impl Standby {
         }
     }
 
+    /// A round failed.
+    async fn fell_behind(&mut self, error: VaultError) {
+        if is_full(&error) {
+            self.make_room().await;
+        }
+        let problem = self.told(error).to_string();
+        tracing::warn!(error = problem, "the standby falls behind");
+        self.link.change(|told| {
+            told.state = StandbyState::Failing;
+            told.problem = Some(problem);
+        });
+        self.reached = None;
+    }
+
+    /// Before it is given up that nothing is served: what an earlier run fetched may not be needed
+    /// any more. Whether it is to be tried again.
+    async fn has_made_room_for(&mut self, error: &VaultError) -> bool {
+        let is_first = is_full(error) && !self.room.is_short;
+        if is_first {
+            self.make_room().await;
+        }
+        is_first
+    }
+
+    /// What is told where nothing is served yet, and none goes on by itself.
+    fn told_first(&self, error: VaultError) -> VaultError {
+        if is_full(&error) {
+            VaultError::StorageFull
+        } else {
+            self.told(error)
+        }
+    }
+
     /// What is told of an error: an engine's log that is not complete has no other to ask for it.
     fn told(&self, error: VaultError) -> VaultError {
         match error {
+            error if is_full(&error) => {
+                let path = self.data().display().to_string();
+                CopyError::NoRoomToFollow { path }.into()
+            }
             VaultError::Backup(BackupError::Copy(CopyError::NeverComplete))
                 if self.link.is_of_engine() =>
             {

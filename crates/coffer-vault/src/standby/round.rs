@@ -104,7 +104,10 @@ impl Standby {
         let (data, number, made) = (self.data().to_owned(), self.number, record.clone());
         let folder = blocking(move || states::make(&data, number, &made)).await?;
         match self.open_state(&folder, &record).await {
-            Ok(state) => Ok(state),
+            Ok(state) => {
+                self.serving = Arc::downgrade(&state.vault.inner);
+                Ok(state)
+            }
             Err(error) => {
                 // The one before goes on being served.
                 let _ = fs::remove_dir_all(&folder);
@@ -119,6 +122,7 @@ impl Standby {
         match self.open_state(&folder, &record).await {
             Ok(state) => {
                 self.known = Some(record.head);
+                self.serving = Arc::downgrade(&state.vault.inner);
                 Some(state)
             }
             Err(error) => {

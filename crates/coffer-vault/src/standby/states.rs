@@ -63,6 +63,16 @@ pub(super) fn clear(data: &Path) -> Result<u64> {
     Ok(newest.map_or(0, |(number, _)| number))
 }
 
+/// Removes states that were not made to the end.
+pub(super) fn clear_unfinished(data: &Path) -> Result<()> {
+    let mut paths = paths_in(&states_folder(data))?;
+    paths.retain(|path| path.extension().is_some_and(|end| end == "new"));
+    for path in paths {
+        fs::remove_dir_all(&path).map_err(failed("remove", &path))?;
+    }
+    Ok(())
+}
+
 /// Makes a state of what the folder holds. It has its name when it is whole.
 pub(super) fn make(data: &Path, number: u64, record: &StateRecord) -> Result<PathBuf> {
     Folder::assure_own(data)?;
@@ -116,7 +126,8 @@ fn link_audit(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-fn paths_in(folder: &Path) -> Result<Vec<PathBuf>> {
+/// What is in a folder; nothing, where there is none.
+pub(super) fn paths_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(failed("read", folder))?,

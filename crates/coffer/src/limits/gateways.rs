@@ -42,6 +42,16 @@ pub const CACHE_BYTES_DEFAULT: u64 = 10_000_000_000;
 /// How often a gateway looks whether its cache is within its bounds.
 pub const CACHE_TENDED_EVERY: Duration = Duration::from_secs(1);
 
+/// How often a gateway that serves looks whether its disk lets it.
+pub const GATEWAY_DISK_LOOKS_EVERY: Duration = Duration::from_secs(1);
+
+/// A gateway that serves, and whose disk keeps it from taking what is new for so long, leaves
+/// serving to another.
+pub const GATEWAY_UNFIT_AFTER: Duration = Duration::from_secs(5);
+
+/// It does so no more often than this: the next may be no better.
+pub const GATEWAY_LEAVES_EVERY: Duration = Duration::from_secs(600);
+
 /// How long requests may go on of a gateway that stops serving, or following.
 pub const GATEWAY_PATIENCE: Duration = Duration::from_millis(500);
 

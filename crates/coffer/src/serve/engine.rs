@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use coffer_keys::ExportIdentity;
 use coffer_vault::{
-    BlobCache, EngineSeat, FoundLog, LeaseKeeper, ServingRight, TakenLog, Turn, Vault, VaultError,
-    VaultOptions, blob_cache, has_log, prepare_cache, take_over_begun,
+    BlobCache, EngineSeat, FoundLog, Hesitation, LeaseKeeper, ServingRight, TakenLog, Turn, Vault,
+    VaultError, VaultOptions, blob_cache, has_log, prepare_cache, take_over_begun,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -21,6 +21,7 @@ use crate::limits::{CACHE_TENDED_EVERY, GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY
 use crate::secrets::engine_identity::gateway_identity;
 use crate::serve::follow::{Ended, Following, serve_standby};
 use crate::serve::gateway::Gateway;
+use crate::serve::gateway::disk::Disk;
 use crate::serve::listeners::Listeners;
 use crate::serve::signals::{Reloads, Signals};
 use crate::serve::standing::{EngineHow, EngineKey};
@@ -63,11 +64,13 @@ pub async fn serve_engine(
         keeper: keeper.clone(),
         taken: Some((listeners, gateways)),
         tending,
+        disk: Disk::default(),
     };
     let mut has_begun = false;
     let mut wait = GATEWAY_RETRY;
     let ended = loop {
         let turned = gateway.turn(signals, reloads).await;
+        let turned = turned.map_err(|error| error.of_folder(&gateway.config.data));
         // However it ended: the lease of one that does not serve is another's to take.
         keeper.wants(false);
         match turned {
@@ -103,6 +106,7 @@ struct EngineGateway {
     /// Addresses that were taken, and nothing listens at yet.
     taken: Option<(Listeners, TcpListener)>,
     tending: Tending,
+    disk: Disk,
 }
 
 /// What keeps the cache of blobs within its bounds.
@@ -110,14 +114,19 @@ struct EngineGateway {
 struct Tending(Option<JoinHandle<()>>);
 
 impl Tending {
-    fn begin(&mut self, cache: BlobCache) {
+    /// A gateway whose disk has no room for what is new rather leaves the lease to others.
+    fn begin(&mut self, cache: BlobCache, hesitation: Hesitation) {
         self.0 = Some(tokio::spawn(async move {
             let look = cache.clone();
             let _ = tokio::task::spawn_blocking(move || look.look()).await;
             loop {
                 tokio::time::sleep(CACHE_TENDED_EVERY).await;
                 let cache = cache.clone();
-                let _ = tokio::task::spawn_blocking(move || cache.tend()).await;
+                let tended = tokio::task::spawn_blocking(move || {
+                    cache.tend();
+                    cache.is_full()
+                });
+                hesitation.set(tended.await.unwrap_or_default());
             }
         }));
     }
@@ -152,7 +161,7 @@ impl EngineGateway {
         let prepared = tokio::task::spawn_blocking(prepared).await;
         let begun = prepared.map_err(stopped)?;
         if let Some(cache) = begun.map_err(Error::from)? {
-            self.tending.begin(cache.clone());
+            self.tending.begin(cache.clone(), self.keeper.hesitation());
             self.options.cache = Some(cache);
         }
         let log = if has_log {
@@ -232,6 +241,7 @@ impl EngineGateway {
             Err(error) => return Err(error.into()),
         };
         let server = begun(self.start(&vault, listeners, gateways), &vault).await?;
+        self.disk.begin();
         let mut turns = self.keeper.turns();
         let ended = loop {
             tokio::select! {
@@ -240,6 +250,12 @@ impl EngineGateway {
                     // Another time of the lease may have begun by now: it is not this one's.
                     if !right.holds() || !vault.engine_goes_on() {
                         tracing::warn!("this gateway serves no more, and follows");
+                        break Ended::Again;
+                    }
+                    // What was acknowledged is in the log, which the next goes on with.
+                    let cache = self.options.cache.as_ref();
+                    if let Some(why) = self.disk.why_left(&vault, cache).await {
+                        tracing::warn!(why, "this gateway leaves serving to another, and follows");
                         break Ended::Again;
                     }
                 }

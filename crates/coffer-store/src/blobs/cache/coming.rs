@@ -62,6 +62,12 @@ impl Coming {
         file.map_err(|error| StoreError::io("open a blob", error))
     }
 
+    /// Whether it came, and has no place here: it is read from its source, a piece at a time.
+    pub(crate) fn is_not_kept(&self) -> bool {
+        let told = self.told.borrow();
+        matches!(told.failed, Some(Failed::Full | Failed::Disk(_)))
+    }
+
     /// How many bytes are there.
     pub(crate) fn there(&self) -> u64 {
         self.told.borrow().bytes

@@ -15,7 +15,8 @@ use crate::error::{Result, StoreError};
 
 /// A blob's file, open for reading.
 pub(crate) struct OpenBlob {
-    pub(crate) file: File,
+    /// None, where there is no place for it: it is read from where it comes from.
+    pub(crate) file: Option<File>,
     pub(crate) header: [u8; HEADER_BYTES],
     /// How long the file is, or will be when all of it has come.
     pub(crate) file_bytes: u64,
@@ -62,7 +63,7 @@ impl BlobStore {
             return Err(self.inner.damaged("blob: its file has another length", id));
         }
         Ok(OpenBlob {
-            file,
+            file: Some(file),
             header,
             file_bytes,
             used: None,
@@ -98,7 +99,7 @@ impl BlobStore {
                 Ok((file, header, file_bytes)) if file_bytes == wanted_bytes => {
                     let used = known.unwrap_or_else(|| cache.adopt(key, file_bytes));
                     return Ok(OpenBlob {
-                        file,
+                        file: Some(file),
                         header,
                         file_bytes,
                         used: Some(used),
@@ -122,10 +123,18 @@ impl BlobStore {
     async fn open_coming(&self, used: Use, file_bytes: u64) -> Result<OpenBlob> {
         let coming = used.coming.clone().ok_or(StoreError::Closed)?;
         let header_bytes = (HEADER_BYTES as u64).min(file_bytes);
-        let file = coming.file(header_bytes).await?;
+        let file = match coming.file(header_bytes).await {
+            Err(_) if coming.is_not_kept() => None,
+            file => Some(file?),
+        };
         let mut header = [0; HEADER_BYTES];
-        let read = std::os::unix::fs::FileExt::read_exact_at(&file, &mut header, 0);
-        read.map_err(|error| StoreError::io("read a blob", error))?;
+        if let Some(file) = &file {
+            let read = std::os::unix::fs::FileExt::read_exact_at(file, &mut header, 0);
+            read.map_err(|error| StoreError::io("read a blob", error))?;
+        } else {
+            let begin = used.part(0..header_bytes).await?;
+            header[..begin.len()].copy_from_slice(&begin);
+        }
         Ok(OpenBlob {
             file,
             header,

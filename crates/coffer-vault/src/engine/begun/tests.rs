@@ -54,6 +54,7 @@ impl FirstStart {
         let sealed = self.keystore.seal_carried(None, &recipients).unwrap();
         let put = self.carried.put_newest(sealed.generation, sealed.bytes);
         put.await.unwrap();
+        self.carried.keep_alone().await.unwrap();
     }
 
     async fn is_begun(&self) -> bool {

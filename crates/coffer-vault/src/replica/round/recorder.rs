@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::super::is_passing;
+use super::super::{is_of_here, is_passing};
 use super::Round;
 use super::forming::{Formed, Forming};
 use super::records::{InHead, Records};
@@ -261,6 +261,7 @@ impl<S: RecordSource> Recorder<S> {
                     tracing::warn!(copy = self.name, %error, "a record was not written yet");
                     let problem = error.to_string();
                     self.progress.failed(CopyState::Failing, problem);
+                    self.progress.fails_here(is_of_here(&error));
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,

@@ -88,6 +88,10 @@ impl NewBlobs {
 /// Puts blobs into a copy, and notes those that came there, where it is told to. How many of them
 /// have no file. When one fails, none is begun any more, and what is under way is waited for: it
 /// may arrive.
+///
+/// # Errors
+/// Of the store. In a gateway also where one is of an object, and neither here nor in the store:
+/// its folder was disturbed, and what names it is not to be acknowledged.
 pub(in crate::replica) async fn put_blobs(
     copy: &Copy,
     progress: &Progress,
@@ -96,6 +100,7 @@ pub(in crate::replica) async fn put_blobs(
     new: Option<&NewBlobs>,
 ) -> Result<u64> {
     let has_failed = &AtomicBool::new(false);
+    let absent = &Mutex::new(Vec::new());
     let put = stream::iter(ids.iter().copied()).map(|id| async move {
         if has_failed.load(Ordering::Relaxed) {
             return Ok(0);
@@ -110,6 +115,8 @@ pub(in crate::replica) async fn put_blobs(
                 new.add(bucket.id, id);
             }
             bucket.blobs.is_stored(id);
+        } else {
+            absent.lock().push(id);
         }
         Ok(u64::from(put.is_none()))
     });
@@ -119,7 +126,23 @@ pub(in crate::replica) async fn put_blobs(
         has_failed.fetch_or(one.is_err(), Ordering::Relaxed);
         missing_count = missing_count.and_then(|sum| one.map(|missing| sum + missing));
     }
+    let absent = std::mem::take(&mut *absent.lock());
+    if missing_count.is_ok() && !absent.is_empty() && bucket.blobs.is_cache() {
+        assure_none_is_lost(copy, bucket, absent).await?;
+    }
     missing_count
+}
+
+/// Of blobs that have no file: refuses one that an object has, unless the store has it.
+async fn assure_none_is_lost(copy: &Copy, bucket: &UsedBucket, absent: Vec<BlobId>) -> Result<()> {
+    for blob in bucket.catalog.blob_refs(absent).await? {
+        let id = blob.id;
+        if copy.blob_length(bucket.id, id).await?.is_none() {
+            let path = bucket.blobs.path(id);
+            return Err(failed("read", &path)(io::ErrorKind::NotFound.into()));
+        }
+    }
+    Ok(())
 }
 
 pub(in crate::replica) fn file_bytes(path: &Path) -> Result<u64> {

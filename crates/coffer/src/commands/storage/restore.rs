@@ -102,7 +102,7 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
     };
     let restored = restore_copy(request, &mut tell).await;
     bar.finish_and_clear();
-    restored?;
+    restored.map_err(|error| Error::from(error).of_folder(data))?;
     told.map_err(|source| Error::System {
         doing: "writing the report",
         source,

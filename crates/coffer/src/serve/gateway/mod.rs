@@ -22,6 +22,8 @@ use crate::limits::READS_ANSWER_MAX_BYTES;
 use crate::serve::request_body::WatchedBody;
 use crate::serve::request_limit::{PermitBody, RequestLimit};
 
+pub mod disk;
+
 pub mod front;
 
 use self::front::{Front, FrontBody, There};

@@ -1,0 +1,86 @@
+"""A gateway that serves and whose disk fails it leaves serving to another, and loses nothing."""
+
+import contextlib
+import os
+import shutil
+import time
+
+import pytest
+
+from harness.content import KIB, MIB, content
+from harness.disks import free_bytes, needs_mount, small_disk
+from harness.engines import Gateway, answered, client, url_at
+
+BUCKET = "notes"
+SIZES = {"small": 100, "middle": 300 * KIB}
+NAMES = [f"{size}-{number}" for size in SIZES for number in range(6)]
+#: Within which the other serves: it is to stay so for some seconds first.
+LEFT_SECONDS = 60
+
+
+def put(s3, name):
+    s3.put_object(Bucket=BUCKET, Key=name, Body=content(SIZES[name.split("-")[0]], name))
+
+
+def check(s3, name):
+    _, got = answered(lambda: s3.get_object(Bucket=BUCKET, Key=name)["Body"].read(), LEFT_SECONDS)
+    assert got == content(SIZES[name.split("-")[0]], name), name
+
+
+@contextlib.contextmanager
+def two_gateways(tmp_path, store, data=None):
+    """The first serves; what is given is its folder."""
+    gateways = [Gateway(tmp_path / name, url_at(store)) for name in ("one", "two")]
+    one, two = gateways
+    one.data = data or one.data
+    try:
+        one.start()
+        two.start()
+        s3 = client(two, one.credentials(), read_timeout=60)
+        s3.create_bucket(Bucket=BUCKET)
+        for name in NAMES:
+            put(s3, name)
+        yield one, s3
+    finally:
+        for gateway in gateways:
+            gateway.close()
+
+
+def fill(disk):
+    """To the last byte, whatever gives way meanwhile."""
+    with (disk / "ballast").open("wb", buffering=0) as file:
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(4 * KIB))
+            time.sleep(0.1)
+    assert free_bytes(disk) < 8 * MIB
+
+
+@pytest.mark.skipif(needs_mount, reason="mounts a small file system")
+def test_another_serves_where_the_disk_of_the_one_that_does_is_full(tmp_path, store):
+    with (
+        small_disk(tmp_path, 80 * MIB) as disk,
+        two_gateways(tmp_path, store, disk / "data") as (one, s3),
+    ):
+        fill(disk)
+        # Through the other, which forwards until it serves itself.
+        answered(lambda: put(s3, "middle-after"), LEFT_SECONDS)
+        for name in [*NAMES, "middle-after"]:
+            check(s3, name)
+        assert "leaves serving to another" in one.log()
+        os.unlink(disk / "ballast")
+        through_one = client(one, one.credentials(), read_timeout=60)
+        check(through_one, "middle-after")
+        answered(lambda: put(through_one, "small-after"), LEFT_SECONDS)
+        check(s3, "small-after")
+
+
+def test_another_serves_where_what_was_in_the_folder_is_gone(tmp_path, store):
+    with two_gateways(tmp_path, store) as (one, s3):
+        shutil.rmtree(one.data / "buckets", ignore_errors=True)
+        answered(lambda: put(s3, "middle-after"), LEFT_SECONDS)
+        for name in [*NAMES, "middle-after"]:
+            check(s3, name)
+        assert "leaves serving to another" in one.log()
