@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use coffer_durable::{now_ms, rfc3339, sync_folder};
-use coffer_keys::Keystore;
+use coffer_keys::{AnchorFile, Keystore};
 use coffer_replica::{BucketState, CopyReader, ReplicaError};
 use coffer_seal::{BlobId, BucketId, sealed_bytes};
 use coffer_store::{BlobStore, CATALOG_FILE, Catalog};
@@ -19,6 +19,7 @@ use super::report::RestoreEvent;
 use crate::blocking::blocking;
 use crate::data_folder::{Folder, failed};
 use crate::error::{CopyError, Result};
+use crate::freshness::ANCHOR_FILE;
 use crate::limits::COPY_BLOBS_AT_ONCE;
 use crate::system::System;
 
@@ -86,15 +87,28 @@ impl<'a> Work<'a> {
         Ok(wanted)
     }
 
-    /// Names of buckets that the copy has nothing of, where all are asked for.
-    pub(super) fn not_there(&self, asked: &[String]) -> Vec<String> {
+    /// Tells of buckets that the copy has nothing of, where all are asked for. One that it had when
+    /// `system.db` was put, as the anchor beside it says, was deleted since: a store without room is
+    /// given a head without such, whose files are older.
+    pub(super) fn not_there(&self, asked: &[String]) -> Vec<RestoreEvent> {
         if !asked.is_empty() {
             return Vec::new();
         }
+        let anchor = AnchorFile::open_read_only(&self.data.join(ANCHOR_FILE), self.keystore).ok();
+        let held = anchor.as_ref().and_then(AnchorFile::newest);
+        let had = |id: &BucketId| held.is_some_and(|held| held.commits.contains_key(id));
         let has = &self.reader.head().buckets;
         let lacks = self.names.iter();
         let lacks = lacks.filter(|(id, _)| !has.contains_key(&id.to_string()));
-        lacks.map(|(_, name)| name.clone()).collect()
+        let told = lacks.map(|(id, name)| {
+            let bucket = name.clone();
+            if had(id) {
+                RestoreEvent::Removed { bucket }
+            } else {
+                RestoreEvent::NotThere { bucket }
+            }
+        });
+        told.collect()
     }
 
     fn name_of(&self, id: BucketId) -> String {

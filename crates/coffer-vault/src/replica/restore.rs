@@ -97,8 +97,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     // Names are in it.
     work.read_names(&folder, &buckets)?;
     let wanted = work.wanted(&buckets)?;
-    let absent = work.not_there(&buckets).into_iter();
-    absent.for_each(|bucket| told(RestoreEvent::NotThere { bucket }));
+    work.not_there(&buckets).into_iter().for_each(&mut told);
     let bucket_count = fetch_buckets(&mut work, &keystore, &wanted, &mut told).await?;
     remove_others(&data, &wanted)?;
     FetchedKeystore::keep(&data);
