@@ -12,7 +12,7 @@ use crate::error::{ReplicaError, Result};
 use crate::find::fold::State;
 use crate::head::entry::Entry;
 use crate::head::{Gap, Head, KnownHead, Piece};
-use crate::limits::{GAP_MIN_MS, PIECE_MAX_BYTES};
+use crate::limits::{CLOCK_TOLD_WITHIN_MS, GAP_MIN_MS, PIECE_MAX_BYTES};
 use crate::names;
 use crate::store::blobs::BlobPlace;
 use crate::store::{Copy, get};
@@ -185,15 +185,18 @@ impl CopyReader {
                 to_ms: head.as_of_ms,
             });
         }
-        times.retain(|time| time.from_ms <= at_ms && at_ms < time.to_ms);
+        // Records say nothing of it: the next head does.
+        let begins = |time: &Gap| time.from_ms.saturating_sub(CLOCK_TOLD_WITHIN_MS);
+        times.retain(|time| begins(time) <= at_ms && at_ms < time.to_ms);
         for time in times {
             let mut damaged = BTreeSet::new();
             let entry = self.copy.behind(time.to_ms, at_ms, &mut damaged).await?;
             if let Some(entry) = entry.filter(|entry| entry.number() > found) {
                 let written_ms = entry.written_ms();
                 let head = entry.known;
+                let from_ms = time.from_ms.min(written_ms);
                 return Ok(Some(WrongClock {
-                    time,
+                    time: Gap { from_ms, ..time },
                     head,
                     written_ms,
                 }));
