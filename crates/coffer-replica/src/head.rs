@@ -36,7 +36,8 @@ pub struct Head {
     /// The head before was all that there was until then, in milliseconds since 1970: between that
     /// and `as_of_ms` there was what no head has.
     pub after_ms: i64,
-    /// As of when the first head was whole, in milliseconds since 1970; 0 before that.
+    /// From when on there is a state, in milliseconds since 1970: the first whole head has nothing
+    /// from after it. 0 before that.
     pub first_ms: i64,
     /// How long what was removed stays to be restored, in milliseconds.
     pub keep_ms: i64,
@@ -229,7 +230,9 @@ impl Head {
         self.as_of_ms = self.as_of_ms.max(as_of_ms);
         self.after_ms = self.after_ms.clamp(as_of_ms, self.as_of_ms);
         self.first_ms = match before.first_ms {
-            0 => self.as_of_ms,
+            // Not whole yet.
+            0 if self.as_of_ms == 0 => 0,
+            0 => self.until_ms(),
             first => first,
         };
         self.gaps.clone_from(&before.gaps);

@@ -297,7 +297,7 @@ fn done(event: &RestoreEvent, data: &Path) -> String {
     };
     let lacks = lacks.map_or(String::new(), |lacks| {
         let (from, to) = (rfc3339(lacks.from_ms), rfc3339(lacks.to_ms));
-        format!("; of what was changed between {from} and {to} nothing may be there")
+        format!(", and what was changed between {from} and {to} may be missing")
     });
     let until = rfc3339(*until_ms);
     format!(
