@@ -169,3 +169,35 @@ async fn a_clock_that_is_behind_for_a_while_ends_no_state_early() {
     }
     assert!(bench.restored(None).await.unwrap() == page(55));
 }
+
+#[tokio::test]
+async fn a_record_is_of_the_moments_after_it_was_written() {
+    let mut bench = Bench::new().await;
+    state_at(&mut bench, 1, 1, 0, 1).await;
+    // What it holds was read from second 2 to second 4.
+    bench.it_is(4);
+    let record = NewRecord {
+        as_of_ms: 2_000,
+        after_ms: 1_500,
+        buckets: vec![RecordedPages {
+            bucket: BUCKET,
+            since: 1,
+            commits: 2,
+            page_count: 1,
+            pages: vec![(1, page(2).into())],
+        }],
+        files: None,
+    };
+    bench.writer.records().append(record).await.unwrap();
+    for (at_ms, commits, complete_ms) in [
+        (1_200, 1, 1_200),
+        (2_500, 1, 1_500),
+        (3_999, 1, 1_500),
+        (4_000, 2, 2_000),
+    ] {
+        let (reader, moment) = at(&bench, at_ms).await.unwrap();
+        let state = &reader.head().buckets[&BUCKET.to_string()];
+        assert_eq!(state.commits, commits, "{at_ms}");
+        assert_eq!(moment.complete_ms, complete_ms, "{at_ms}");
+    }
+}
