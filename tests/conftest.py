@@ -2,12 +2,14 @@
 
 import itertools
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from harness.clients import client_environment, drain, s3_client
+from harness.faults import library
 from harness.keys import TOKEN_PIN
 from harness.server import BINARY, Server
 
@@ -105,3 +107,18 @@ def token_with_pin(token, tmp_path):
     pin.write_text(TOKEN_PIN)
     pin.chmod(0o600)
     return f"{token}&pin-source=file:{pin}"
+
+
+@pytest.fixture
+def set_clock(tmp_path, monkeypatch):
+    """Sets the clock of servers that run, and of those to come: so many seconds ahead."""
+    ahead = tmp_path / "ahead"
+    ahead.write_bytes(bytes(8))
+    monkeypatch.setenv("LD_PRELOAD", str(library(tmp_path, "clock.c")))
+    monkeypatch.setenv("CLOCK_AHEAD_FILE", str(ahead))
+
+    def set_to(seconds):
+        with ahead.open("r+b") as file:
+            file.write(struct.pack("=q", seconds))
+
+    return set_to

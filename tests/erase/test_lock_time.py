@@ -1,6 +1,5 @@
 """The time by which object locks end: after a stop of more than a week, and as the clock is set."""
 
-import struct
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -151,21 +150,6 @@ def test_what_is_locked_by_default_is_kept_for_its_days(stopped_for_long):
     ask(server, "lock-time", "confirm", ago(120))
     status, _, said = send("DELETE", f"versionId={version}")
     assert status == 403, "it is its first day"
-
-
-@pytest.fixture
-def set_clock(tmp_path, monkeypatch):
-    """Sets the clock of servers that run, and of those to come: so many seconds ahead."""
-    ahead = tmp_path / "ahead"
-    ahead.write_bytes(bytes(8))
-    monkeypatch.setenv("LD_PRELOAD", str(library(tmp_path, "clock.c")))
-    monkeypatch.setenv("CLOCK_AHEAD_FILE", str(ahead))
-
-    def set_to(seconds):
-        with ahead.open("r+b") as file:
-            file.write(struct.pack("=q", seconds))
-
-    return set_to
 
 
 def jumps(server):

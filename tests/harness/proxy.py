@@ -26,6 +26,8 @@ class Proxy:
         self.most_bytes = most_bytes
         self.random = random.Random(seed)
         self.cut_count = self.flip_count = 0
+        # How long each piece waits that goes to the target.
+        self.waits_seconds = 0.0
         self.loop = asyncio.new_event_loop()
         self.is_up = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -80,6 +82,8 @@ class Proxy:
         done = 0
         try:
             while piece := await reader.read(PIECE):
+                if direction == 0 and self.waits_seconds:
+                    await asyncio.sleep(self.waits_seconds)
                 at = fault.place(direction, done, len(piece))
                 if at is not None and fault.what == "cut":
                     writer.write(piece[:at])

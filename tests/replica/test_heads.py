@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from datetime import UTC, datetime
 
 from harness.clients import s3_client
 from harness.raw import get_admin
@@ -33,6 +34,9 @@ def several(server, count):
     for number in range(count):
         put(server, [f"small-{number}"])
         told.append(caught_up(server))
+        # All of it was read before, and the next comes after.
+        told[-1]["moment"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        time.sleep(0.05)
     return told
 
 
@@ -91,7 +95,7 @@ def test_moments_that_need_no_damaged_head_are_restored(server, tmp_path):
     def at(index, expect):
         data = tmp_path / f"at-{index}"
         shutil.copytree(keys, data)
-        return data, restored(url_of(copy), data, "--at", states[index]["as_of"], expect=expect)
+        return data, restored(url_of(copy), data, "--at", states[index]["moment"], expect=expect)
 
     for index in (0, 3, 4):
         data, events = at(index, 0)
@@ -124,7 +128,7 @@ def test_heads_that_the_store_lost_are_named(server, tmp_path):
     # The moment before is given, and that the store withholds nothing of it is not sure.
     data = tmp_path / "at"
     shutil.copytree(keys, data)
-    events = restored(url_of(copy), data, "--at", states[2]["as_of"], expect=3)
+    events = restored(url_of(copy), data, "--at", states[2]["moment"], expect=3)
     [event] = [event for event in events if event["event"] == "damaged"]
     assert number_of(states[2]) in event["heads"], events
     check_sound(data)
@@ -185,7 +189,7 @@ def test_a_bucket_of_after_the_moment_is_no_damage(server, tmp_path):
     caught_up(server)
     keys = keys_of(server, tmp_path / "keys")
     server.kill()
-    done = restore(url_of(copy), keys, "--at", told["as_of"])
+    done = restore(url_of(copy), keys, "--at", told["moment"])
     assert done["bucket_count"] == 1, done
     check_sound(keys)
     told = coffer("verify", "--data", keys, text=True)

@@ -47,7 +47,8 @@ def broken_off(mover, number, *command):
     told = []
     for line in process.stdout:
         event = json.loads(line)
-        told += [(event["from"], event["to"])] * (event["event"] == "done")
+        if event["event"] == "done":
+            told.append((event["from"], event["to"]))
         if len(told) == TOLD:
             process.send_signal(number)
             break
@@ -55,7 +56,8 @@ def broken_off(mover, number, *command):
         # The last may be cut off.
         if line.startswith(b"{") and line.endswith(b"}"):
             event = json.loads(line)
-            told += [(event["from"], event["to"])] * (event["event"] == "done")
+            if event["event"] == "done":
+                told.append((event["from"], event["to"]))
     words = process.stderr.read().decode()
     process.wait(60)
     assert TOLD <= len(told) < FILES

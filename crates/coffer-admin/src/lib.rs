@@ -38,8 +38,9 @@ pub use crate::api::approvals::{
     ApprovalOutcome, AuditPruned, ExportRequest, PendingRequest, Waiting,
 };
 pub use crate::api::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVerifyRequest};
+pub use crate::api::backups::replica_checks::ReplicaReport;
 pub use crate::api::backups::replicas::{
-    Replica, ReplicaGap, ReplicaKeystore, ReplicaReport, ReplicaRequest, ReplicaSync,
+    Replica, ReplicaGap, ReplicaKeystore, ReplicaRequest, ReplicaSync,
 };
 pub use crate::api::backups::standby::{Promotion, Standby};
 pub use crate::api::backups::{BackupReport, BackupRequest};

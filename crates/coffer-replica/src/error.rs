@@ -110,6 +110,22 @@ pub enum ReplicaError {
         /// As of when the newest head is: RFC 3339.
         newest: String,
     },
+    /// Of which moment what it has is can't be told, and what was before for certain is gone.
+    #[error(
+        "which state of the copy is of that moment can't be told: the clock of who wrote it was \
+         put back from {to} to {from}, and no state that was before for certain is kept. By the \
+         clock after that it is head {head}, written at {written}: `--at-head {head}` restores it"
+    )]
+    WrongClock {
+        /// To when the clock was put back: RFC 3339.
+        from: String,
+        /// From when: RFC 3339.
+        to: String,
+        /// What was written at that moment, or last before it, by the clock that was put back.
+        head: u64,
+        /// When that was: RFC 3339.
+        written: String,
+    },
     /// The heads of that moment are damaged.
     #[error(
         "the copy has nothing of that moment that opens: heads {first} to {last} were altered. \

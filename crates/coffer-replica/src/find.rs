@@ -22,14 +22,7 @@ use crate::store::{Copy, get};
 
 pub(crate) mod fold;
 
-/// What was found of a moment.
-#[derive(Default)]
-pub(crate) struct EntryAt {
-    /// The head or record.
-    pub(crate) found: Option<Entry>,
-    /// Those that were looked at and do not open.
-    pub(crate) damaged: BTreeSet<u64>,
-}
+pub(crate) mod times;
 
 impl Copy {
     /// The newest head, without what records behind it add; none of a copy that has none yet.
@@ -71,39 +64,6 @@ impl Copy {
     pub async fn head(&self, number: u64) -> Result<(Head, KnownHead)> {
         let sealed = get(&*self.store, &names::head(number), HEAD_MAX_BYTES).await?;
         Head::open(&self.key, self.id, number, &sealed)
-    }
-
-    /// The newest head or record that opens and is as of this moment or an earlier one, in
-    /// milliseconds since 1970; none when the oldest that opens is later. Those that do not open
-    /// are passed over, and named as far as they were met.
-    pub(crate) async fn entry_at(&self, at_ms: i64) -> Result<EntryAt> {
-        let mut at = EntryAt::default();
-        let (Some(low), Some(mut high)) = (self.number_from(0).await?, self.newest_number().await?)
-        else {
-            return Ok(at);
-        };
-        let Some(lowest) = self.entry_from(low, high, &mut at.damaged).await? else {
-            return Ok(at);
-        };
-        if lowest.as_of_ms() > at_ms {
-            return Ok(at);
-        }
-        let (mut low, mut found) = (lowest.number(), lowest);
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            let Some(entry) = self.entry_from(middle, high, &mut at.damaged).await? else {
-                high = middle - 1;
-                continue;
-            };
-            if entry.as_of_ms() <= at_ms {
-                low = entry.number();
-                found = entry;
-            } else {
-                high = middle - 1;
-            }
-        }
-        at.found = Some(found);
-        Ok(at)
     }
 
     /// The first head or record from this number on, up to `last`, that opens: some may be missing,
@@ -196,6 +156,10 @@ impl Copy {
         horizon_ms: i64,
     ) -> Result<Vec<(RangeInclusive<u64>, Gap)>> {
         let floor = self.entry_at(horizon_ms).await?.found;
+        let floor = match floor {
+            None => self.oldest_before(horizon_ms).await?,
+            floor => floor,
+        };
         let mut before = floor.as_ref().map_or(0, Entry::number);
         let mut before_ms = floor.as_ref().map_or(horizon_ms, Entry::as_of_ms);
         let mut missing = Vec::new();

@@ -27,7 +27,8 @@ pub struct Head {
     pub writer: String,
     /// SHA-256 of the head before, as it lies there; empty in the first.
     pub previous: String,
-    /// When it was written, in milliseconds since 1970.
+    /// When it was written, in milliseconds since 1970, by the clock of who did: all that is in it
+    /// was read before.
     pub written_ms: i64,
     /// All that was acknowledged by then is in it, in milliseconds since 1970; 0 as long as the
     /// copy is not whole for the first time.
@@ -35,7 +36,8 @@ pub struct Head {
     /// The head before was all that there was until then, in milliseconds since 1970: between that
     /// and `as_of_ms` there was what no head has.
     pub after_ms: i64,
-    /// As of when the first head was whole, in milliseconds since 1970; 0 before that.
+    /// From when on there is a state, in milliseconds since 1970: the first whole head has nothing
+    /// from after it. 0 before that.
     pub first_ms: i64,
     /// How long what was removed stays to be restored, in milliseconds.
     pub keep_ms: i64,
@@ -185,6 +187,12 @@ impl std::fmt::Display for KnownHead {
     }
 }
 
+/// Whether what is as of one moment was written at another that is long before it: the clock was
+/// ahead before, or is behind.
+pub(crate) fn is_behind(as_of_ms: i64, written_ms: i64) -> bool {
+    as_of_ms.saturating_sub(written_ms) > GAP_MIN_MS
+}
+
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
@@ -203,14 +211,28 @@ impl Head {
         self.covers.map_or(all, |covers| covers.number.min(all))
     }
 
+    /// Nothing that was asked for after this is in it, in milliseconds since 1970: buckets and
+    /// files are read one after the other, the last of them before it is written.
+    pub fn until_ms(&self) -> i64 {
+        self.as_of_ms.max(self.written_ms)
+    }
+
+    /// Whether the clock of who wrote it was behind what the log says.
+    pub fn is_behind(&self) -> bool {
+        is_behind(self.as_of_ms, self.written_ms)
+    }
+
     /// What is said of time by the head that follows the head `before`, and behind that perhaps
     /// records, of which the last is as of `as_of_ms`. Times never go back, whatever the clock
     /// does, so that the head of a moment can be searched for.
     pub(crate) fn follow(&mut self, before: &Self, as_of_ms: i64) {
+        let began_ms = self.as_of_ms.min(self.written_ms);
         self.as_of_ms = self.as_of_ms.max(as_of_ms);
         self.after_ms = self.after_ms.clamp(as_of_ms, self.as_of_ms);
         self.first_ms = match before.first_ms {
-            0 => self.as_of_ms,
+            // Not whole yet.
+            0 if self.as_of_ms == 0 => 0,
+            0 => self.until_ms(),
             first => first,
         };
         self.gaps.clone_from(&before.gaps);
@@ -220,12 +242,23 @@ impl Head {
                 to_ms: self.as_of_ms,
             });
         }
+        // The clock was ahead before, or is behind: of which of these times an entry is, it does
+        // not tell until the later of the two has come.
+        let is_told = self.gaps.iter().any(|gap| gap.to_ms == as_of_ms);
+        if is_behind(as_of_ms, self.written_ms) && !is_told {
+            self.gaps.push(Gap {
+                from_ms: began_ms,
+                to_ms: as_of_ms,
+            });
+            self.gaps.sort_by_key(|gap| gap.from_ms);
+        }
         let from_ms = self.as_of_ms - self.keep_ms;
         self.gaps.retain(|gap| gap.to_ms > from_ms);
         if self.gaps.len() > GAPS_MAX {
             // Too many to name: the oldest two and what is between are told as one.
             let oldest = self.gaps.remove(0);
             self.gaps[0].from_ms = oldest.from_ms;
+            self.gaps[0].to_ms = oldest.to_ms.max(self.gaps[0].to_ms);
         }
     }
 

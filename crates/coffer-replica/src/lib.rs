@@ -44,11 +44,11 @@ pub use head::{BucketState, Covers, Gap, Head, KeystoreRef, KnownHead, Piece, Se
 pub use keystores::{FoundKeystore, KeystoreWriter, newer_keystore, newest_keystore};
 pub use names::CopyId;
 pub use place::Place;
-pub use read::{CopyReader, Moment, RestoredCatalog};
+pub use read::{CopyReader, Moment, RestoredCatalog, WrongClock};
 pub use store::blobs::{BlobPlace, StoredBlob};
 pub use store::identity::IdentityPlace;
 pub use store::lease::{FoundLease, Lease, LeasePlace};
-pub use store::{Copy, CopyRecord, Store};
+pub use store::{Clock, Copy, CopyRecord, Store};
 pub use sweep::Swept;
 pub use write::{BlobCheck, BlobPut, CopyWriter, NewSegment, RecordWriter};
 

@@ -48,6 +48,9 @@ pub const BLOB_PART_BYTES: usize = 8 * 1_024 * 1_024;
 /// A longer time without a state is named as a gap, in milliseconds.
 pub const GAP_MIN_MS: i64 = 5_000;
 
+/// So long after a clock was put back a head says so, at the latest, where one comes at all.
+pub const CLOCK_TOLD_WITHIN_MS: i64 = 60_000;
+
 /// How many gaps are named; of more, the oldest are told as one.
 pub const GAPS_MAX: usize = 64;
 

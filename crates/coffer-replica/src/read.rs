@@ -1,5 +1,7 @@
 //! Reading a copy back: heads, files, catalogs, blobs, each checked against what names it.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use coffer_durable::rfc3339;
 use coffer_seal::{BlobId, BucketId};
@@ -8,8 +10,9 @@ use futures::Stream;
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
 use crate::find::fold::State;
+use crate::head::entry::Entry;
 use crate::head::{Gap, Head, KnownHead, Piece};
-use crate::limits::{GAP_MIN_MS, PIECE_MAX_BYTES};
+use crate::limits::{CLOCK_TOLD_WITHIN_MS, GAP_MIN_MS, PIECE_MAX_BYTES};
 use crate::names;
 use crate::store::blobs::BlobPlace;
 use crate::store::{Copy, get};
@@ -35,6 +38,23 @@ pub struct Moment {
     /// Where the head after the one that was found does not open, or is gone: the time of which it
     /// can't be told what was acknowledged in it, nor that the store withholds no head.
     pub unchecked: Option<Gap>,
+    /// All that was acknowledged by then is there, in milliseconds since 1970, as far as it was
+    /// before the moment.
+    pub complete_ms: i64,
+    /// Whether it can't be told what was at the moment.
+    pub clock: Option<WrongClock>,
+}
+
+/// A time of which it can't be told which entry is of which moment: the clock of who wrote the copy
+/// was put back from its end to its beginning. It was ahead before, or behind after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongClock {
+    /// That time.
+    pub time: Gap,
+    /// What was written at the moment, or last before it, by the clock that was put back.
+    pub head: KnownHead,
+    /// When that was, in milliseconds since 1970.
+    pub written_ms: i64,
 }
 
 /// A catalog that was put together.
@@ -69,74 +89,124 @@ impl CopyReader {
         Ok(Self { copy, state })
     }
 
-    /// As it was at a moment, in milliseconds since 1970: the newest head of that moment or before,
-    /// and what is known of the time between.
+    /// As it was at a moment, in milliseconds since 1970: the newest head that has nothing from
+    /// after it, and what is known of the time between.
     ///
     /// # Errors
     /// As [`CopyReader::newest`]; [`ReplicaError::TooEarly`].
     pub async fn at(copy: Copy, known: Option<&KnownHead>, at_ms: i64) -> Result<(Self, Moment)> {
         let newest = Self::newest(copy, known).await?;
         let at = newest.copy.entry_at(at_ms).await?;
-        let mut damaged = at.damaged;
+        let damaged = at.damaged;
         let found = at.found.filter(|entry| entry.as_of_ms() > 0);
         let Some(found) = found else {
-            return Err(newest.too_early(damaged.first().copied()).await?);
+            return Err(newest.nothing_of(at_ms, damaged.first().copied()).await?);
         };
         if newest.copy.base_of(&found).await?.is_none() {
             // What is left of before the oldest head.
-            return Err(newest.too_early(None).await?);
+            return Err(newest.nothing_of(at_ms, None).await?);
         }
-        let (number, sha256) = (found.number(), found.known.sha256.clone());
+        let found_number = found.number();
+        let mut moment = newest.moment(at_ms, &found, damaged).await?;
+        moment.clock = newest.clock_at(at_ms, found_number).await?;
         let state = newest.copy.state_of(found).await?;
-        let mut moment = Moment {
-            is_newest: true,
-            gap: None,
-            damaged: Vec::new(),
-            unchecked: None,
-        };
-        if number < newest.known().number {
-            // What shows that the store withholds none between.
-            let next = newest.copy.entry(number + 1).await;
-            if matches!(
-                next,
-                Err(ReplicaError::Altered { .. } | ReplicaError::Missing { .. })
-            ) {
-                let (heads, gap) = newest.copy.damage_around(number + 1).await?;
-                damaged.extend(heads);
-                moment = Moment {
-                    is_newest: false,
-                    gap: None,
-                    damaged: damaged.into_iter().collect(),
-                    unchecked: Some(gap),
-                };
-                let copy = newest.copy;
-                return Ok((Self { copy, state }, moment));
-            }
-            let after = next?;
-            if after.previous() != sha256 {
-                return Err(ReplicaError::Altered {
-                    object: names::head(after.number()).to_string(),
-                    problem: "it follows another head than the one before it",
-                });
-            }
-            let gap = Gap {
-                from_ms: after.after_ms(),
-                to_ms: after.as_of_ms(),
-            };
-            let is_in_gap = at_ms > gap.from_ms && gap.to_ms - gap.from_ms > GAP_MIN_MS;
-            moment = Moment {
-                is_newest: false,
-                gap: is_in_gap.then_some(gap),
-                ..moment
-            };
-        }
-        moment.damaged = damaged.into_iter().collect();
         let copy = newest.copy;
         Ok((Self { copy, state }, moment))
     }
 
+    /// The head or record of this number.
+    ///
+    /// # Errors
+    /// As [`CopyReader::newest`]; [`ReplicaError::Missing`], [`ReplicaError::Altered`].
+    pub async fn numbered(copy: Copy, known: Option<&KnownHead>, number: u64) -> Result<Self> {
+        let newest = Self::newest(copy, known).await?;
+        let entry = newest.copy.entry(number).await?;
+        let state = newest.copy.state_of(entry).await?;
+        let copy = newest.copy;
+        Ok(Self { copy, state })
+    }
+
+    /// How what was found is to the moment that was asked for, and to what comes after it.
+    async fn moment(
+        &self,
+        at_ms: i64,
+        found: &Entry,
+        mut damaged: BTreeSet<u64>,
+    ) -> Result<Moment> {
+        let number = found.number();
+        let mut moment = Moment {
+            is_newest: number >= self.known().number,
+            gap: None,
+            damaged: Vec::new(),
+            unchecked: None,
+            complete_ms: found.as_of_ms(),
+            clock: None,
+        };
+        if !moment.is_newest {
+            // What shows that the store withholds none between.
+            match self.copy.entry(number + 1).await {
+                Err(ReplicaError::Altered { .. } | ReplicaError::Missing { .. }) => {
+                    let (heads, gap) = self.copy.damage_around(number + 1).await?;
+                    damaged.extend(heads);
+                    moment.unchecked = Some(gap);
+                }
+                Err(error) => return Err(error),
+                Ok(after) if after.previous() != found.known.sha256 => {
+                    return Err(ReplicaError::Altered {
+                        object: names::head(after.number()).to_string(),
+                        problem: "it follows another head than the one before it",
+                    });
+                }
+                Ok(after) => {
+                    moment.complete_ms = moment.complete_ms.max(after.after_ms()).min(at_ms);
+                    let gap = Gap {
+                        from_ms: after.after_ms(),
+                        to_ms: after.until_ms(),
+                    };
+                    let is_in_gap = at_ms > gap.from_ms && gap.to_ms - gap.from_ms > GAP_MIN_MS;
+                    moment.gap = is_in_gap.then_some(gap);
+                }
+            }
+        }
+        moment.damaged = damaged.into_iter().collect();
+        Ok(moment)
+    }
+
+    /// Whether the moment is of a time of which the clock does not tell; and what was written then
+    /// behind the entry that was found.
+    async fn clock_at(&self, at_ms: i64, found: u64) -> Result<Option<WrongClock>> {
+        let head = self.head();
+        let mut times = head.gaps.clone();
+        let is_told = times.iter().any(|time| time.to_ms == head.as_of_ms);
+        // Of a version that did not name it.
+        if head.is_behind() && !is_told {
+            times.push(Gap {
+                from_ms: at_ms.min(head.written_ms),
+                to_ms: head.as_of_ms,
+            });
+        }
+        // Records say nothing of it: the next head does.
+        let begins = |time: &Gap| time.from_ms.saturating_sub(CLOCK_TOLD_WITHIN_MS);
+        times.retain(|time| begins(time) <= at_ms && at_ms < time.to_ms);
+        for time in times {
+            let mut damaged = BTreeSet::new();
+            let entry = self.copy.behind(time.to_ms, at_ms, &mut damaged).await?;
+            if let Some(entry) = entry.filter(|entry| entry.number() > found) {
+                let written_ms = entry.written_ms();
+                let head = entry.known;
+                let from_ms = time.from_ms.min(written_ms);
+                return Ok(Some(WrongClock {
+                    time: Gap { from_ms, ..time },
+                    head,
+                    written_ms,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
     /// Why there is nothing of a moment, where this head is damaged, if one is.
-    async fn too_early(&self, damaged: Option<u64>) -> Result<ReplicaError> {
+    async fn nothing_of(&self, at_ms: i64, damaged: Option<u64>) -> Result<ReplicaError> {
         if let Some(number) = damaged {
             let (heads, gap) = self.copy.damage_around(number).await?;
             return Ok(ReplicaError::Unreadable {
@@ -144,6 +214,14 @@ impl CopyReader {
                 last: *heads.end(),
                 from: rfc3339(gap.to_ms),
                 newest: rfc3339(self.head().as_of_ms),
+            });
+        }
+        if let Some(clock) = self.clock_at(at_ms, 0).await? {
+            return Ok(ReplicaError::WrongClock {
+                from: rfc3339(clock.time.from_ms),
+                to: rfc3339(clock.time.to_ms),
+                head: clock.head.number,
+                written: rfc3339(clock.written_ms),
             });
         }
         Ok(ReplicaError::TooEarly {

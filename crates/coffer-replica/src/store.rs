@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use coffer_durable::now_ms;
 use coffer_seal::{KeystoreId, SecretKey};
 use futures::TryStreamExt;
 use object_store::path::Path;
@@ -28,6 +29,9 @@ const FORMAT: u32 = 1;
 /// A store that copies are in.
 pub type Store = Arc<dyn ObjectStore>;
 
+/// What tells the time of day, in milliseconds since 1970.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
 /// What a copy says of itself, in the clear: `copy.json`. Nothing rests on it being true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyRecord {
@@ -49,6 +53,8 @@ pub struct Copy {
     pub(crate) id: CopyId,
     /// What was read of a log behind its newest head.
     pub(crate) recent: Arc<Mutex<BTreeMap<u64, Entry>>>,
+    /// By which it is written, and what leaves its window is told.
+    pub(crate) clock: Clock,
 }
 
 impl CopyRecord {
@@ -183,7 +189,15 @@ impl Copy {
             key: system_key.derive(&label),
             id,
             recent: Arc::default(),
+            clock: Arc::new(now_ms),
         }
+    }
+
+    /// The same by another clock than this machine's.
+    #[must_use]
+    pub fn by_clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// Its id.

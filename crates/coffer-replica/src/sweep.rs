@@ -1,9 +1,9 @@
 //! Removing what no head of the window names any more.
 //!
-//! The *floor* is the newest head that is as old as the window reaches back. Heads below it go
-//! first, with the records between them that it has in it for sure, and then what neither it nor a
-//! later one names: so a removal that is broken off leaves no head that lacks anything, and the
-//! next one goes on.
+//! The *floor* is the newest head that has nothing from after the moment that the window reaches
+//! back to. Heads below it go first, with the records between them that it has in it for sure, and
+//! then what neither it nor a later one names: so a removal that is broken off leaves no head that
+//! lacks anything, and the next one goes on.
 //!
 //! A head that does not open is no floor: the one before it is, which keeps all that it named.
 //! Where there is none before it, nothing is removed until the one after it is the floor.
@@ -94,7 +94,7 @@ impl CopyWriter {
         until: Instant,
     ) -> Result<Swept> {
         let copy = &self.copy;
-        let at = copy.entry_at(horizon_ms).await?;
+        let at = copy.floor_at(horizon_ms).await?;
         let lowest = copy.number_from(0).await?;
         let floor = match (at.found, lowest) {
             // None: it is a record that the oldest head does not have in it yet.

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use coffer_seal::{BlobId, BucketId, KeystoreId, SecretKey};
@@ -35,24 +35,39 @@ struct Bench {
     key: SecretKey,
     id: CopyId,
     writer: CopyWriter,
+    /// The time of day, in milliseconds since 1970.
+    clock: Arc<AtomicI64>,
+}
+
+fn by(clock: &Arc<AtomicI64>) -> Clock {
+    let clock = clock.clone();
+    Arc::new(move || clock.load(Ordering::SeqCst))
 }
 
 impl Bench {
     async fn new() -> Self {
         let (store, key) = (Arc::new(Fickle::default()), SecretKey::generate());
         let record = CopyRecord::new(KeystoreId([1; 16]));
-        let copy = Copy::new(store.clone(), record.copy, &key);
+        let clock = Arc::new(AtomicI64::new(0));
+        let copy = Copy::new(store.clone(), record.copy, &key).by_clock(by(&clock));
         let writer = CopyWriter::begin(copy, &record).await.unwrap();
         Self {
             store,
             key,
             id: record.copy,
             writer,
+            clock,
         }
     }
 
     fn copy(&self) -> Copy {
-        Copy::new(self.store.clone(), self.id, &self.key)
+        let copy = Copy::new(self.store.clone(), self.id, &self.key);
+        copy.by_clock(by(&self.clock))
+    }
+
+    /// Sets the clock.
+    fn it_is(&self, now_s: i64) {
+        self.clock.store(now_s * 1_000, Ordering::SeqCst);
     }
 
     /// Puts a segment and a head that names it.
@@ -350,6 +365,8 @@ mod lease;
 mod records;
 mod room;
 mod window;
+
+mod moments;
 
 mod missing;
 

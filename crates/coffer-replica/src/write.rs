@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coffer_durable::now_ms;
 use coffer_seal::BucketId;
 use object_store::path::Path;
 
@@ -222,7 +221,7 @@ impl CopyWriter {
                 epoch: self.head.epoch,
                 writer: self.head.writer.clone(),
                 previous: last.known.sha256.clone(),
-                written_ms: now_ms(),
+                written_ms: (self.copy.clock)(),
                 next: self.next,
                 ..next.clone()
             };

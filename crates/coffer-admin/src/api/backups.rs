@@ -16,6 +16,8 @@ use crate::http::caller::{Caller, Input};
 use crate::http::json_lines::json_lines;
 use crate::http::refusal::Refusal;
 
+pub(crate) mod replica_checks;
+
 pub(crate) mod replicas;
 
 pub(crate) mod standby;

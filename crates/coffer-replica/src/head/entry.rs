@@ -8,7 +8,7 @@ use coffer_seal::SecretKey;
 use crate::digest::sha256_hex;
 use crate::error::Result;
 use crate::head::record::Record;
-use crate::head::{Head, KnownHead};
+use crate::head::{Head, KnownHead, is_behind};
 use crate::names::CopyId;
 
 /// A head or a record.
@@ -74,6 +74,24 @@ impl Entry {
             Body::Head(head) => head.as_of_ms,
             Body::Record(record) => record.holds.as_of_ms,
         }
+    }
+
+    /// As [`Head::written_ms`].
+    pub(crate) fn written_ms(&self) -> i64 {
+        match &self.body {
+            Body::Head(head) => head.written_ms,
+            Body::Record(record) => record.place.written_ms,
+        }
+    }
+
+    /// As [`Head::until_ms`].
+    pub(crate) fn until_ms(&self) -> i64 {
+        self.as_of_ms().max(self.written_ms())
+    }
+
+    /// As [`Head::is_behind`].
+    pub(crate) fn is_behind(&self) -> bool {
+        is_behind(self.as_of_ms(), self.written_ms())
     }
 
     /// As [`Head::after_ms`].

@@ -229,6 +229,7 @@ async fn run(seed: u64) {
         key,
         id,
         writer,
+        ..
     } = Bench::new().await;
     let mut owner = Gateway::new(writer, vec![0], 0);
     let copy = || Copy::new(store.clone(), id, &key);

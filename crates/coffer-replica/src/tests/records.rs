@@ -35,6 +35,7 @@ async fn head_at(bench: &mut Bench, commits: u64, as_of_s: i64, covered: u64) {
     });
     (next.as_of_ms, next.after_ms) = (as_of_s * 1_000, as_of_s * 1_000 - 1_000);
     next.keep_ms = 1_000_000;
+    bench.it_is(as_of_s);
     bench.writer.commit(next).await.unwrap();
 }
 

@@ -29,6 +29,7 @@ async fn commit_at(bench: &mut Bench, next: Head, as_of_s: i64, after_s: i64) {
         keep_ms: 1_000_000,
         ..next
     };
+    bench.it_is(as_of_s);
     bench.writer.commit(next).await.unwrap();
 }
 
@@ -42,7 +43,7 @@ pub(super) async fn at(bench: &Bench, at_ms: i64) -> Result<(CopyReader, Moment)
 }
 
 /// What the page is at a moment, of which all is read.
-async fn page_at(bench: &Bench, at_ms: i64) -> Result<u8> {
+pub(super) async fn page_at(bench: &Bench, at_ms: i64) -> Result<u8> {
     let (reader, _) = at(bench, at_ms).await?;
     let file = tempfile::tempfile()?;
     let state = &reader.head().buckets[&BUCKET.to_string()];

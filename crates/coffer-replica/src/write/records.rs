@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use coffer_durable::now_ms;
-
 use super::CopyWriter;
 use super::end::{LogEnd, Settled};
 use crate::error::Result;
@@ -50,7 +48,7 @@ impl RecordWriter {
                 epoch: term.epoch,
                 writer: term.writer.clone(),
                 previous: String::new(),
-                written_ms: now_ms(),
+                written_ms: (self.copy.clock)(),
                 head: 0,
             },
             holds: new,

@@ -35,7 +35,7 @@ pub(crate) use self::engine_seat::LOG_NAME;
 pub use self::engine_seat::{EngineSeat, TakenLog};
 pub(crate) use self::findings::Findings;
 pub use self::progress::{CarriedStatus, CopyState, CopyStatus};
-pub(crate) use self::progress::{Passed, Progress};
+pub(crate) use self::progress::{Passed, Progress, ahead_ms};
 pub(crate) use self::readers::{Readers, Reading};
 pub(crate) use self::registry::{Entry, Registry, SyncEntry, WithKeystore};
 pub use self::synchronous::SyncStatus;

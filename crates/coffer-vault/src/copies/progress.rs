@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
-use coffer_replica::limits::GAPS_MAX;
+use coffer_replica::limits::{GAP_MIN_MS, GAPS_MAX};
 use coffer_replica::{BucketState, Gap, Head, KnownHead};
 use coffer_seal::BucketId;
 use parking_lot::Mutex;
@@ -54,6 +54,9 @@ pub struct CopyStatus {
     pub from_ms: Option<i64>,
     /// Times within the window of which it has no state.
     pub gaps: Vec<Gap>,
+    /// By how many milliseconds what the newest head is as of is yet to come: the clock was ahead
+    /// when it was written, or is behind. 0, where it is right.
+    pub ahead_ms: i64,
     /// The keystore in it, if one goes along.
     pub keystore: Option<CarriedStatus>,
     /// Of one that acknowledgements wait for.
@@ -101,6 +104,8 @@ struct Told {
     put_bytes: u64,
     /// As of when it was complete for the first time.
     first_ms: i64,
+    /// What the newest head says that it is as of.
+    newest_ms: i64,
     gaps: Vec<Gap>,
     /// Of heads that do not open.
     damaged: Vec<Gap>,
@@ -121,6 +126,7 @@ impl Progress {
             fails_here_since: None,
             put_bytes: 0,
             first_ms: 0,
+            newest_ms: 0,
             gaps: Vec::new(),
             damaged: Vec::new(),
             in_head: HashMap::new(),
@@ -174,7 +180,7 @@ impl Progress {
             |(id, state): (&String, &BucketState)| Some((BucketId::from_hex(id)?, state.commits));
         let in_head: HashMap<BucketId, u64> = head.buckets.iter().filter_map(of).collect();
         let mut told = self.0.lock();
-        told.first_ms = head.first_ms;
+        (told.first_ms, told.newest_ms) = (head.first_ms, head.as_of_ms);
         told.gaps.clone_from(&head.gaps);
         told.head_has(in_head);
     }
@@ -229,6 +235,7 @@ impl Progress {
         status.problem = told.problem.as_ref().or(told.passed.told.as_ref()).cloned();
         status.put_bytes = told.put_bytes;
         status.as_of_ms = (told.as_of_ms > 0).then_some(told.as_of_ms);
+        status.ahead_ms = ahead_ms(told.newest_ms);
         let begins_ms = now_ms() - status.keep_ms;
         status.from_ms = (told.first_ms > 0).then_some(told.first_ms.max(begins_ms));
         let gaps = told.gaps.iter().chain(&told.damaged);
@@ -241,6 +248,12 @@ impl Progress {
             None => (now_ms() - since_ms).max(0) as f64 / 1_000.0,
         };
     }
+}
+
+/// By how many milliseconds a moment of a copy is yet to come, if by more than clocks may differ.
+pub(crate) fn ahead_ms(as_of_ms: i64) -> i64 {
+    let ahead_ms = as_of_ms.saturating_sub(now_ms());
+    if ahead_ms > GAP_MIN_MS { ahead_ms } else { 0 }
 }
 
 impl Told {

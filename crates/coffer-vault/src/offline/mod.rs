@@ -255,6 +255,11 @@ impl Offline {
             .map(ObjectKeys::Blobs)
     }
 
+    /// Whether system.db told which buckets there are.
+    pub(crate) fn has_names(&self) -> bool {
+        !self.names.is_empty()
+    }
+
     async fn name_in_catalog(&self, id: BucketId) -> Option<String> {
         let bucket = self.open_id(id).await.ok()?;
         Some(bucket.catalog.bucket_name().to_owned())

@@ -98,8 +98,8 @@ impl Offline {
         });
     }
 
-    /// What is wrong with a bucket. One that is newer than the `system.db` of a restored copy is
-    /// known by its key only.
+    /// What is wrong with a bucket. One that is newer than the `system.db` of a restored copy, or was
+    /// deleted before it, is known by its key only.
     fn catalog_damage(
         &self,
         bucket: &OfflineBucket,
@@ -118,10 +118,12 @@ impl Offline {
         if is_named {
             return format!("the catalog: {error}");
         }
-        if is_system_older && is_missing {
+        // The keystore of a copy may be of another moment than its system.db.
+        let is_apart = is_system_older || self.is_backup && self.has_names();
+        if is_apart && is_missing {
             return format!(
                 "ROLLBACK: the keystore has a key for bucket {id}, and there is no such bucket: it \
-                 was made after the time that system.db is of"
+                 was made after the time that system.db is of, or deleted before"
             );
         }
         format!("the catalog of bucket {id}: {error}")

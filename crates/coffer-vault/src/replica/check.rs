@@ -19,7 +19,7 @@ use super::files::{SCRATCH, new_file};
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::copies::{Findings, Progress, Reading};
+use crate::copies::{Findings, Progress, Reading, ahead_ms};
 use crate::error::{BackupError, CopyError, Result};
 use crate::limits::{BACKUP_EVENTS_WAITING, VERIFY_PAGE};
 use crate::open_buckets::{OpenBucket, customer_key};
@@ -37,6 +37,11 @@ pub enum CopyCheckEvent {
     },
     /// Something is wrong with it.
     Damage {
+        /// What.
+        what: String,
+    },
+    /// Something is to be known of it, and is no damage.
+    Note {
         /// What.
         what: String,
     },
@@ -181,6 +186,7 @@ impl Check {
             let _ = fs::remove_dir_all(&folder);
         }
         self.heads().await?;
+        self.clock().await?;
         Ok(CopyCheckEvent::Done {
             head: self.reader.known().clone(),
             as_of_ms: self.reader.head().as_of_ms,
@@ -190,6 +196,23 @@ impl Check {
             blob_bytes: self.blob_bytes,
             damage_count: self.damage_count,
         })
+    }
+
+    /// Whether the newest head is as of a time that is yet to come.
+    async fn clock(&mut self) -> Result<()> {
+        let as_of_ms = self.reader.head().as_of_ms;
+        let ahead_ms = ahead_ms(as_of_ms);
+        if ahead_ms == 0 {
+            return Ok(());
+        }
+        let (as_of, seconds) = (rfc3339(as_of_ms), ahead_ms / 1_000);
+        let what = format!(
+            "the newest head of the copy is as of {as_of}, {seconds} s from now: the server's \
+             clock was ahead when that was noted, or is behind now. Until then heads are as of \
+             that time, and a restore to a moment (`--at`) can't tell which of them is of it, and \
+             says so"
+        );
+        self.tell(CopyCheckEvent::Note { what }).await
     }
 
     /// Whether the keystore is there that the head names, or a later one.

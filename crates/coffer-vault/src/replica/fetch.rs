@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use coffer_durable::{now_ms, rfc3339, sync_folder};
-use coffer_keys::Keystore;
+use coffer_keys::{AnchorFile, Keystore};
 use coffer_replica::{BucketState, CopyReader, ReplicaError};
 use coffer_seal::{BlobId, BucketId, sealed_bytes};
 use coffer_store::{BlobStore, CATALOG_FILE, Catalog, room_bytes_at};
@@ -19,6 +19,7 @@ use super::report::RestoreEvent;
 use crate::blocking::blocking;
 use crate::data_folder::{Folder, failed};
 use crate::error::{CopyError, Result, VaultError};
+use crate::freshness::ANCHOR_FILE;
 use crate::limits::COPY_BLOBS_AT_ONCE;
 use crate::system::System;
 
@@ -105,17 +106,27 @@ impl<'a> Work<'a> {
         Ok(wanted)
     }
 
-    /// Tells of buckets that the copy has nothing of, where all are asked for.
+    /// Tells of buckets that the copy has nothing of, where all are asked for. One that it had when
+    /// `system.db` was put, as the anchor beside it says, was deleted since: a store without room is
+    /// given a head without such, whose files are older.
     pub(super) fn tell_not_there(&self, asked: &[String], told: &mut impl FnMut(RestoreEvent)) {
         if !asked.is_empty() {
             return;
         }
+        let anchor = AnchorFile::open_read_only(&self.data.join(ANCHOR_FILE), self.keystore).ok();
+        let held = anchor.as_ref().and_then(AnchorFile::newest);
+        let had = |id: &BucketId| held.is_some_and(|held| held.commits.contains_key(id));
         let has = &self.reader.head().buckets;
         for (id, name) in &self.names {
-            if !has.contains_key(&id.to_string()) {
-                let bucket = name.clone();
-                told(RestoreEvent::NotThere { bucket });
+            let bucket = name.clone();
+            if has.contains_key(&id.to_string()) {
+                continue;
             }
+            told(if had(id) {
+                RestoreEvent::Removed { bucket }
+            } else {
+                RestoreEvent::NotThere { bucket }
+            });
         }
     }
 

@@ -123,6 +123,7 @@ impl Vault {
             keep_ms: entry.keep_ms,
             from_ms: None,
             gaps: Vec::new(),
+            ahead_ms: 0,
             keystore: entry.keystore.map(|with| CarriedStatus {
                 left_out: with.left_out(&self.inner.keystore),
                 taken: with.taken.map(|taken| (taken.generation, taken.at_ms)),

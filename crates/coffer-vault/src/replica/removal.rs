@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use coffer_durable::{now_ms, rfc3339};
-use coffer_replica::limits::{GONE_LIST_MAX, UNFINISHED_AGE};
+use coffer_replica::limits::{GAP_MIN_MS, GONE_LIST_MAX, UNFINISHED_AGE};
 use coffer_replica::{CopyWriter, GoneList, Swept};
 use coffer_seal::{BlobId, BucketId};
 use futures::StreamExt;
@@ -60,7 +60,7 @@ impl Round {
             return Ok(true);
         };
         let until = Instant::now() + COPY_SWEEP_TIME;
-        let horizon_ms = now_ms() - self.keep_ms();
+        let horizon_ms = self.horizon_ms();
         let swept = writer.sweep(horizon_ms, &HashSet::new(), until).await?;
         // Those who begin to read now find the newest head, which needs nothing of what goes below.
         drop(removing);
@@ -97,6 +97,15 @@ impl Round {
         self.entry.keep_ms.max(least_ms)
     }
 
+    /// The moment that the window reaches back to. A clock that is set ahead while this runs takes
+    /// nothing out of it early.
+    fn horizon_ms(&self) -> i64 {
+        let passed_ms = i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let latest_ms = self.began_ms.saturating_add(passed_ms);
+        let now_ms = now_ms().min(latest_ms.saturating_add(GAP_MIN_MS));
+        now_ms - self.keep_ms()
+    }
+
     /// Removes what is out of the window though a round failed: the store may be full. What is gone
     /// is not noted then, for a head may have come that is not known yet.
     async fn make_room(&mut self, writer: &CopyWriter) -> Result<Swept> {
@@ -104,7 +113,7 @@ impl Round {
         let rows = self.inner()?.system.buckets().into_iter();
         let mut stay: HashSet<BucketId> = rows.map(|row| row.id).collect();
         stay.extend(self.chains.keys().chain(self.unfinished.keys()));
-        let horizon_ms = now_ms() - self.keep_ms();
+        let horizon_ms = self.horizon_ms();
         let swept = writer.sweep(horizon_ms, &stay, until).await?;
         if swept.is_complete {
             if self.gone.is_none() {

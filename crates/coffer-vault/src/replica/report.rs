@@ -1,6 +1,6 @@
 //! What a restore tells of itself.
 
-use coffer_replica::{Gap, KnownHead};
+use coffer_replica::{Gap, KnownHead, WrongClock};
 use coffer_store::record::ObjectName;
 
 /// What a restore tells as it goes.
@@ -16,6 +16,9 @@ pub enum RestoreEvent {
     /// The moment that was asked for lies in a time of which the copy has no state: what was
     /// acknowledged between its beginning and that moment is missing.
     Gap(Gap),
+    /// Which state is of the moment that was asked for can't be told. What is restored was before
+    /// it for certain.
+    Clock(WrongClock),
     /// Heads of the copy do not open, and were passed over.
     Damaged {
         /// Their numbers.
@@ -68,6 +71,10 @@ pub enum RestoreEvent {
         head: KnownHead,
         /// All that was acknowledged before is there, in milliseconds since 1970.
         as_of_ms: i64,
+        /// Nothing that was asked for after is there, in milliseconds since 1970.
+        until_ms: i64,
+        /// The time before the moment that was asked for of which what was changed is not there.
+        lacks: Option<Gap>,
         /// Buckets.
         bucket_count: u64,
         /// Buckets that were not asked for.

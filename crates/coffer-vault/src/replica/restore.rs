@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use coffer_durable::{now_ms, rfc3339};
 use coffer_keys::{ExportIdentity, KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_replica::{
-    BucketState, Copy, CopyReader, CopyRecord, KnownHead, Moment, Place, ReplicaError, Store,
+    BucketState, Copy, CopyReader, CopyRecord, Gap, KnownHead, Moment, Place, ReplicaError, Store,
 };
 use coffer_seal::BucketId;
 
@@ -38,6 +38,8 @@ pub struct Restore {
     pub known: Option<KnownHead>,
     /// The moment to go back to, in milliseconds since 1970; the newest, if none is given.
     pub at_ms: Option<i64>,
+    /// The head to go back to, by its number, where no moment is given.
+    pub at_head: Option<u64>,
     /// The buckets, by name or id; all, if none is given.
     pub buckets: Vec<String>,
     /// What opens a keystore that lies in the copy for recipients of age.
@@ -58,6 +60,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         secrets,
         known,
         at_ms,
+        at_head,
         buckets,
         identity,
     } = restore;
@@ -69,14 +72,14 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         if let Some(fetched) = &fetched {
             fetched.check_newest(&copy).await?;
         }
-        let reader = find_head(copy, (known, at_ms), &mut told).await?;
+        let (reader, lacks) = find_head(copy, known, (at_ms, at_head), &mut told).await?;
         if reader.head().as_of_ms == 0 {
             let problem = "the copy was never complete: there is nothing to restore yet";
             return Err(target(&data, problem));
         }
-        Ok((folder, keystore, reader))
+        Ok((folder, keystore, reader, lacks))
     };
-    let (folder, keystore, reader) = match opened.await {
+    let (folder, keystore, reader, lacks) = match opened.await {
         Err(error) => {
             // A folder that is not restored into keeps nothing of it.
             if let Some(fetched) = fetched.filter(|_| !BackupRecord::is_begun(&data)) {
@@ -95,16 +98,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     work.read_names(&folder, &buckets)?;
     let wanted = work.wanted(&buckets)?;
     work.tell_not_there(&buckets, &mut told);
-    let mut bucket_count = 0;
-    for (id, state) in &wanted {
-        if !keystore.holds_bucket(*id) {
-            told(RestoreEvent::NoKey {
-                bucket: id.to_string(),
-            });
-        } else if work.bucket(*id, state, &mut told).await? {
-            bucket_count += 1;
-        }
-    }
+    let bucket_count = fetch_buckets(&mut work, &keystore, &wanted, &mut told).await?;
     remove_others(&data, &wanted)?;
     FetchedKeystore::keep(&data);
     let left_out = work.left_out(&wanted, &buckets);
@@ -112,6 +106,8 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     told(RestoreEvent::Done {
         head: reader.known().clone(),
         as_of_ms: head.as_of_ms,
+        until_ms: head.until_ms(),
+        lacks,
         bucket_count,
         left_out_count: (head.buckets.len() - wanted.len()) as u64,
         blob_count: work.blob_count,
@@ -121,16 +117,41 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     Ok(())
 }
 
-/// The head that is restored: of a moment, or the newest; at or beyond the one that is known.
+/// Restores these buckets, as far as there is a key for them. How many.
+async fn fetch_buckets(
+    work: &mut Work<'_>,
+    keystore: &Keystore,
+    wanted: &BTreeMap<BucketId, BucketState>,
+    told: &mut impl FnMut(RestoreEvent),
+) -> Result<u64> {
+    let mut bucket_count = 0;
+    for (id, state) in wanted {
+        if !keystore.holds_bucket(*id) {
+            told(RestoreEvent::NoKey {
+                bucket: id.to_string(),
+            });
+        } else if work.bucket(*id, state, told).await? {
+            bucket_count += 1;
+        }
+    }
+    Ok(bucket_count)
+}
+
+/// The head that is restored: of a moment, of a number, or the newest; at or beyond the one that is
+/// known. And the time before that moment of which it lacks what was changed, if any.
 async fn find_head(
     copy: Copy,
-    (known, at_ms): (Option<KnownHead>, Option<i64>),
+    known: Option<KnownHead>,
+    (at_ms, at_head): (Option<i64>, Option<u64>),
     told: &mut impl FnMut(RestoreEvent),
-) -> Result<CopyReader> {
-    let reader = match at_ms {
-        None => CopyReader::newest(copy, known.as_ref()).await?,
-        Some(at_ms) => {
+) -> Result<(CopyReader, Option<Gap>)> {
+    let mut lacks = None;
+    let reader = match (at_ms, at_head) {
+        (None, None) => CopyReader::newest(copy, known.as_ref()).await?,
+        (None, Some(number)) => CopyReader::numbered(copy, known.as_ref(), number).await?,
+        (Some(at_ms), _) => {
             let (reader, moment) = CopyReader::at(copy, known.as_ref(), at_ms).await?;
+            lacks = lacking(&moment, at_ms);
             tell_moment(moment, at_ms, told);
             reader
         }
@@ -140,7 +161,17 @@ async fn find_head(
     {
         told(RestoreEvent::HeadLeft(known));
     }
-    Ok(reader)
+    Ok((reader, lacks))
+}
+
+/// The time before a moment of which what was changed is not there, where nothing else tells it.
+fn lacking(moment: &Moment, at_ms: i64) -> Option<Gap> {
+    let is_told = moment.gap.is_some() || moment.unchecked.is_some() || moment.clock.is_some();
+    let is_all = moment.is_newest || moment.complete_ms >= at_ms;
+    (!is_told && !is_all).then_some(Gap {
+        from_ms: moment.complete_ms,
+        to_ms: at_ms,
+    })
 }
 
 /// Takes the folder, and opens the copy with its keystore.
@@ -164,7 +195,9 @@ async fn open_copy(
 
 /// Tells how what was found is to what was asked for.
 fn tell_moment(moment: Moment, at_ms: i64, told: &mut impl FnMut(RestoreEvent)) {
-    if let Some(gap) = moment.gap {
+    if let Some(clock) = moment.clock {
+        told(RestoreEvent::Clock(clock));
+    } else if let Some(gap) = moment.gap {
         told(RestoreEvent::Gap(gap));
     }
     if !moment.damaged.is_empty() {

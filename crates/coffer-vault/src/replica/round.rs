@@ -101,8 +101,9 @@ pub(super) struct Round {
     /// Before this time all that was acknowledged is in the newest head, in milliseconds since
     /// 1970.
     complete_ms: i64,
-    /// When it was begun to follow.
-    began_ms: i64,
+    /// When it was begun to follow, by the clock and by the machine's time.
+    pub(super) began_ms: i64,
+    pub(super) began: Instant,
 }
 
 impl Round {
@@ -141,6 +142,7 @@ impl Round {
             damaged: Vec::new(),
             complete_ms: 0,
             began_ms: now_ms(),
+            began: Instant::now(),
         }
     }
 

@@ -6,9 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use coffer_durable::rfc3339;
-use coffer_vault::{
-    CarriedStatus, CopyCheckEvent, CopyState, CopyStatus, Gap, NewCopy, SyncStatus, limits,
-};
+use coffer_vault::{CarriedStatus, CopyState, CopyStatus, Gap, NewCopy, SyncStatus, limits};
 use futures::StreamExt;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -18,6 +16,7 @@ use utoipa_axum::routes;
 
 use crate::admin::Admin;
 use crate::api::approvals::{ApprovalAnswer, ApprovalOutcome, Waiting, parsed};
+use crate::api::backups::replica_checks::ReplicaReport;
 use crate::http::caller::{Caller, InPath, Input};
 use crate::http::json_lines::json_lines;
 use crate::http::refusal::Refusal;
@@ -91,6 +90,12 @@ pub struct Replica {
     pub from: Option<String>,
     /// Times within the window of which the copy has no state, oldest first.
     pub gaps: Vec<ReplicaGap>,
+    /// For how many seconds what the newest head is as of is yet to come: the server's clock was
+    /// ahead when it was noted, or is behind. Until then a restore to a moment since can't tell
+    /// which head is of it. Absent where the clock is right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ahead_seconds: Option<u64>,
     /// The keystore in it, if one goes along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -168,6 +173,7 @@ impl From<CopyStatus> for Replica {
             keep_seconds: status.keep_ms.unsigned_abs() / 1_000,
             from: status.from_ms.map(rfc3339),
             gaps: gaps.map(ReplicaGap::from).collect(),
+            ahead_seconds: (status.ahead_ms > 0).then(|| status.ahead_ms.unsigned_abs() / 1_000),
             keystore: status.keystore.map(ReplicaKeystore::from),
             sync: status.sync.map(ReplicaSync::from),
         }
@@ -203,80 +209,6 @@ impl From<Gap> for ReplicaGap {
         Self {
             from: rfc3339(gap.from_ms),
             to: rfc3339(gap.to_ms),
-        }
-    }
-}
-
-/// One line of the report of a check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "event", rename_all = "lowercase")]
-pub enum ReplicaReport {
-    /// So much was read.
-    Progress {
-        /// Blobs opened so far.
-        blob_count: u64,
-        /// Bytes in them.
-        blob_bytes: u64,
-    },
-    /// Something is wrong with the copy.
-    Damage {
-        /// What.
-        what: String,
-    },
-    /// All was read.
-    Done {
-        /// The head that was checked, `NUMBER:SHA256`.
-        head: String,
-        /// All that was acknowledged before is in it: RFC 3339.
-        #[schema(format = DateTime)]
-        as_of: String,
-        /// How many buckets it has.
-        bucket_count: u64,
-        /// How many pages of catalogs.
-        page_count: u64,
-        /// How many blobs.
-        blob_count: u64,
-        /// How many bytes are in these.
-        blob_bytes: u64,
-        /// How many things are wrong.
-        damage_count: u64,
-    },
-    /// The copy could not be read.
-    Failed {
-        /// For people: what happened.
-        message: String,
-    },
-}
-
-impl From<CopyCheckEvent> for ReplicaReport {
-    fn from(event: CopyCheckEvent) -> Self {
-        match event {
-            CopyCheckEvent::Progress {
-                blob_count,
-                blob_bytes,
-            } => Self::Progress {
-                blob_count,
-                blob_bytes,
-            },
-            CopyCheckEvent::Damage { what } => Self::Damage { what },
-            CopyCheckEvent::Done {
-                head,
-                as_of_ms,
-                bucket_count,
-                page_count,
-                blob_count,
-                blob_bytes,
-                damage_count,
-            } => Self::Done {
-                head: head.to_string(),
-                as_of: rfc3339(as_of_ms),
-                bucket_count,
-                page_count,
-                blob_count,
-                blob_bytes,
-                damage_count,
-            },
-            CopyCheckEvent::Failed { problem } => Self::Failed { message: problem },
         }
     }
 }

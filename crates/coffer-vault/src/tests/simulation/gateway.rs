@@ -116,8 +116,10 @@ impl Gateway {
     /// Follows, and serves when it is this one's turn.
     async fn turn(&self, keeper: &LeaseKeeper, stop: &CancellationToken) {
         let store = self.world.network.store_from(self.host.number);
+        let host = self.host.clone();
+        let copy = Copy::new(store, self.world.id, &self.world.key);
         let mut follower = Follower {
-            copy: Copy::new(store, self.world.id, &self.world.key),
+            copy: copy.by_clock(Arc::new(move || host.wall_ms())),
             catalogs: BTreeMap::new(),
             system: (0, 0),
         };

@@ -65,6 +65,7 @@ impl World {
 
     async fn found(&self, record: &CopyRecord) {
         let copy = Copy::new(self.network.store(), self.id, &self.key);
+        let copy = copy.by_clock(Arc::new(|| 1_i64));
         let mut writer = CopyWriter::begin(copy, record).await.expect("a new log");
         let mut next = writer.head().clone();
         for bucket in BUCKETS {

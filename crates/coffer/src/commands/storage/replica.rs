@@ -239,11 +239,26 @@ fn one(replica: &Replica) -> String {
     ];
     let gap = |gap: &ReplicaGap| format!("{} to {}", moment(&gap.from), moment(&gap.to));
     pairs.extend(replica.gaps.iter().map(|found| ("no state of", gap(found))));
+    pairs.extend(
+        replica
+            .ahead_seconds
+            .map(|seconds| ("CLOCK", ahead(seconds))),
+    );
     pairs.extend(replica.keystore.iter().flat_map(keystore));
     pairs.extend(replica.sync.iter().flat_map(synchronous));
     pairs.extend(replica.problem.clone().map(|problem| ("problem", problem)));
     pairs.extend(replica.head.clone().map(|head| ("head", head)));
     sheet(pairs)
+}
+
+/// What it means that the newest head is as of a time that is yet to come.
+fn ahead(seconds: u64) -> String {
+    format!(
+        "the newest head is as of a time that is yet to come, in {}: the server's clock was ahead, \
+         or is behind. Until then `coffer restore --at` can't tell which head is of a moment \
+         since, and says so",
+        age(Duration::from_secs(seconds))
+    )
 }
 
 /// What acknowledgements wait for.
@@ -317,7 +332,7 @@ async fn verify(server: &AdminClient, name: &str, json: bool) -> Result<ExitCode
                 bar.set_position(blob_count);
                 bar.set_message(format!("{} opened", size(blob_bytes)));
             }
-            ReplicaReport::Damage { what } => {
+            ReplicaReport::Damage { what } | ReplicaReport::Note { what } => {
                 if !json {
                     bar.suspend(|| tell(&what))?;
                 }

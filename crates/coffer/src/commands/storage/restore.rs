@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use coffer_durable::{from_rfc3339, rfc3339};
 use coffer_keys::{ExportIdentity, KeysError, SourceSpec};
-use coffer_replica::{Gap, KnownHead, Place};
+use coffer_replica::{Gap, KnownHead, Place, WrongClock};
 use coffer_vault::{Restore, RestoreEvent, VaultError, restore as restore_copy};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -30,6 +30,9 @@ pub struct RestoreArgs {
     /// Go back to this moment (UTC): 2026-11-20T18:31:03Z, '2026-11-20 18:31', or 12h, so long ago
     #[arg(long, value_name = "TIME", value_parser = time_or_ago)]
     pub at: Option<String>,
+    /// Restore the head of this number, as `--at` names one where the clock does not tell
+    #[arg(long, value_name = "NUMBER", conflicts_with = "at")]
+    pub at_head: Option<u64>,
     /// Restore this bucket only, by its name at that time or its id; may be given more than once
     #[arg(long = "bucket", value_name = "BUCKET")]
     pub buckets: Vec<String>,
@@ -84,6 +87,7 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         secrets,
         known: args.head.clone(),
         at_ms: args.at.as_deref().and_then(from_rfc3339),
+        at_head: args.at_head,
         buckets: args.buckets.clone(),
         identity,
     };
@@ -147,7 +151,9 @@ impl Ends {
         self.is_partial |= match event {
             RestoreEvent::Done { missing_count, .. } => *missing_count > 0,
             RestoreEvent::Damaged { unchecked, .. } => unchecked.is_some(),
-            RestoreEvent::Rotated { .. } | RestoreEvent::NotThere { .. } => true,
+            RestoreEvent::Rotated { .. }
+            | RestoreEvent::NotThere { .. }
+            | RestoreEvent::Clock(_) => true,
             _ => false,
         };
         self.lacks_keys |= matches!(event, RestoreEvent::NoKey { .. });
@@ -174,6 +180,10 @@ fn as_json(event: &RestoreEvent) -> String {
         RestoreEvent::Gap(gap) => json!({
             "event": "gap", "from": rfc3339(gap.from_ms), "to": rfc3339(gap.to_ms),
         }),
+        RestoreEvent::Clock(clock) => json!({
+            "event": "clock", "from": rfc3339(clock.time.from_ms), "to": rfc3339(clock.time.to_ms),
+            "head": clock.head.to_string(), "written": rfc3339(clock.written_ms),
+        }),
         RestoreEvent::Damaged { heads, unchecked } => json!({
             "event": "damaged", "heads": heads,
             "from": unchecked.map(|gap| rfc3339(gap.from_ms)),
@@ -193,6 +203,8 @@ fn as_json(event: &RestoreEvent) -> String {
         RestoreEvent::Done {
             head,
             as_of_ms,
+            until_ms,
+            lacks,
             bucket_count,
             left_out_count,
             blob_count,
@@ -200,6 +212,9 @@ fn as_json(event: &RestoreEvent) -> String {
             missing_count,
         } => json!({
             "event": "done", "head": head.to_string(), "as_of": rfc3339(*as_of_ms),
+            "until": rfc3339(*until_ms),
+            "lacks_from": lacks.map(|lacks| rfc3339(lacks.from_ms)),
+            "lacks_to": lacks.map(|lacks| rfc3339(lacks.to_ms)),
             "bucket_count": bucket_count, "left_out_count": left_out_count,
             "blob_count": blob_count, "fetched_bytes": fetched_bytes,
             "missing_count": missing_count,
@@ -229,6 +244,7 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
                  in it before the moment that you asked for is missing"
             ))
         }
+        RestoreEvent::Clock(clock) => Some(wrong_clock(clock)),
         RestoreEvent::Damaged { heads, unchecked } => Some(damaged(heads, *unchecked)),
         RestoreEvent::HeadLeft(head) => Some(format!(
             "head {} is out of the window of the copy: its hash could not be compared, only that \
@@ -249,33 +265,60 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
             let object = name.map_or("an object".to_owned(), |name| format!("object {name}"));
             Some(format!("MISSING: {object} of bucket {bucket}: {what}"))
         }
-        RestoreEvent::Done {
-            as_of_ms,
-            bucket_count,
-            left_out_count,
-            blob_count,
-            fetched_bytes,
-            missing_count,
-            ..
-        } => {
-            let (as_of, fetched) = (moment(&rfc3339(*as_of_ms)), size(*fetched_bytes));
-            let data = data.display();
-            let left_out = match left_out_count {
-                0 => String::new(),
-                count => format!("; {count} buckets were not asked for, and are not there"),
-            };
-            let missing = match missing_count {
-                0 => String::new(),
-                count => format!("; {count} BLOBS ARE MISSING in the copy"),
-            };
-            Some(format!(
-                "{data}, as of {as_of}, when its last change was made: {bucket_count} buckets, \
-                 {blob_count} blobs ({fetched} fetched){left_out}{missing}. \
-                 `coffer verify --data {data}` opens all of it; \
-                 `coffer serve --accept-rollback --data {data}` goes on from there"
-            ))
-        }
+        RestoreEvent::Done { .. } => Some(done(event, data)),
     }
+}
+
+/// What was restored.
+fn done(event: &RestoreEvent, data: &Path) -> String {
+    let RestoreEvent::Done {
+        as_of_ms,
+        until_ms,
+        lacks,
+        bucket_count,
+        left_out_count,
+        blob_count,
+        fetched_bytes,
+        missing_count,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    let (as_of, fetched) = (moment(&rfc3339(*as_of_ms)), size(*fetched_bytes));
+    let data = data.display();
+    let left_out = match left_out_count {
+        0 => String::new(),
+        count => format!("; {count} buckets were not asked for, and are not there"),
+    };
+    let missing = match missing_count {
+        0 => String::new(),
+        count => format!("; {count} BLOBS ARE MISSING in the copy"),
+    };
+    let lacks = lacks.map_or(String::new(), |lacks| {
+        let (from, to) = (rfc3339(lacks.from_ms), rfc3339(lacks.to_ms));
+        format!(", and what was changed between {from} and {to} may be missing")
+    });
+    let until = rfc3339(*until_ms);
+    format!(
+        "{data}, as of {as_of}: {bucket_count} buckets, {blob_count} blobs ({fetched} \
+         fetched){left_out}{missing}. Nothing is there from after {until}{lacks}. `coffer verify \
+         --data {data}` opens all of it; `coffer serve --accept-rollback --data {data}` goes on \
+         from there"
+    )
+}
+
+fn wrong_clock(clock: &WrongClock) -> String {
+    let shown = |at_ms: i64| moment(&rfc3339(at_ms));
+    let (from, to) = (shown(clock.time.from_ms), shown(clock.time.to_ms));
+    let (number, written) = (clock.head.number, shown(clock.written_ms));
+    format!(
+        "NOT CERTAIN: the clock of who wrote the copy was put back from {to} to {from}: it was \
+         ahead before, or behind after. Which state is of a moment between those can't be told. \
+         What is restored was before it in either case, and may be much older. If the clock was \
+         ahead, the state of that moment is head {number}, written at {written}: `--at-head \
+         {number}` restores it, and other numbers the states beside it"
+    )
 }
 
 fn not_there(bucket: &str) -> String {
@@ -316,8 +359,11 @@ the keystore goes along with the copy (`coffer replica add --with-keystore`); or
 share a passphrase or a token. An interrupted restore goes on when it is asked for again. The first
 start on it takes `--accept-rollback`.
 
---at goes back to any second that the copy keeps (`coffer replica add --keep`). Where it lies in a
-time of which the copy has no state, that is told, and what was at the beginning of it is restored.
+--at goes back to any second that the copy keeps (`coffer replica add --keep`): to the newest state
+that holds nothing from after it. Up to when that has all, and what of the time before the moment it
+may lack, is told. Where the moment lies in a time of which the copy has no state, what was at the
+beginning of that is restored. Where the clock of who wrote the copy was put back, it is told which
+state was before the moment for certain, and --at-head restores another.
 Of buckets whose keys were rotated after that moment, objects of more than 16 KiB can't be read any
 more (`coffer level rotate`, `coffer bucket rotate`): how many, is told.
 
@@ -330,9 +376,10 @@ reads what is there without a server.
 
 Exit codes: 0; 1 where it can't be restored; 3 where all is restored but blobs that are missing in
 the copy (each is told with its object), or that a rotation since has left without a key, or what
-heads that do not open had of that moment; else 4 where all is restored but buckets that the
-keystore has no key for (each is told by its id): they were erased since, as they are to be, or the
-keystore is too old, or leaves their level out. With --accept-missing-keys that is 0.
+heads that do not open had of that moment, or where a clock does not tell which state is of it;
+else 4 where all is restored but buckets that the keystore has no key for (each is told by its id):
+they were erased since, as they are to be, or the keystore is too old, or leaves their level out.
+With --accept-missing-keys that is 0.
 
 Examples:
   coffer restore --from file:///mnt/disk/coffer --data /srv/restored

@@ -1,16 +1,19 @@
 //! What is removed from a store that may be full, and what is not.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_durable::now_ms;
+use coffer_keys::SourceSecrets;
 use coffer_replica::CopyRecord;
 
 use super::*;
 use crate::access::{BucketName, Subject};
 use crate::copies::{Carrier, Entry, Progress};
+use crate::replica::{Restore, RestoreEvent, restore};
 use crate::rotation::tests::{bucket, open, put};
 use crate::vault::Vault;
 
@@ -121,6 +124,29 @@ impl Scene {
         given.unwrap();
     }
 
+    /// All that a restore tells.
+    async fn restored(&self) -> Vec<RestoreEvent> {
+        let (from, data) = (self.root.path().join("data"), self.root.path().join("new"));
+        fs::DirBuilder::new().mode(0o700).create(&data).unwrap();
+        for name in ["keystore", "root.key"] {
+            fs::copy(from.join(name), data.join(name)).unwrap();
+        }
+        let asked = Restore {
+            from: Place::parse(&self.round.entry.url).unwrap(),
+            data,
+            source: None,
+            secrets: SourceSecrets::default(),
+            known: Some(self.writer.known()),
+            at_ms: None,
+            at_head: None,
+            buckets: Vec::new(),
+            identity: None,
+        };
+        let mut told = Vec::new();
+        restore(asked, |event| told.push(event)).await.unwrap();
+        told
+    }
+
     fn copied(&self, kind: &str) -> BTreeSet<PathBuf> {
         files_in(&self.root.path().join("copy").join(kind))
     }
@@ -195,6 +221,12 @@ async fn a_bucket_that_is_gone_makes_room_before_a_round_succeeds() {
     assert!(scene.copied(&folder).is_empty());
     assert_eq!(scene.writer.head().number, number + 1);
     assert_eq!(scene.copied("blobs").len(), 2);
+    // What tells of buckets is older than that head: what is restored lacks nothing for that.
+    let told = scene.restored().await;
+    let bucket = empty().to_string();
+    assert!(told.contains(&RestoreEvent::Removed { bucket }), "{told:?}");
+    let is_lacking = |event: &RestoreEvent| matches!(event, RestoreEvent::NotThere { .. });
+    assert!(!told.iter().any(is_lacking), "{told:?}");
     // It goes on from there.
     scene.put(3, 3).await;
     scene.run().await;
