@@ -122,10 +122,8 @@ impl Inner {
         let gate = Arc::new(gate.by_right(options.engine.as_ref().map(EngineSeat::right)));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let open_buckets = open_buckets.gated_by(gate.clone(), options.cache.clone());
-        let hidden = hide_ordered(&system, &open_buckets);
-        hidden.map_err(|error| damage_told(error, &folder, &system))?;
-        let counted = count_by_quotas(&open_buckets, &system);
-        counted.map_err(|error| damage_told(error, &folder, &system))?;
+        let placed = place_buckets(&open_buckets, &system);
+        placed.map_err(|error| damage_told(error, &folder, &system))?;
         folder.begin_serving();
         Ok(Self {
             account: account_id(keystore.id()),
@@ -165,6 +163,12 @@ impl Inner {
             probe: Mutex::default(),
         })
     }
+}
+
+/// Says before any bucket is opened which are out of use, and in which sums each counts.
+fn place_buckets(open_buckets: &OpenBuckets, system: &System) -> Result<()> {
+    hide_ordered(system, open_buckets)?;
+    count_by_quotas(open_buckets, system)
 }
 
 /// What each bucket holds is read when it is opened; here is said in which sums it counts.

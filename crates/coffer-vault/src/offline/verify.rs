@@ -98,8 +98,8 @@ impl Offline {
         });
     }
 
-    /// What is wrong with a bucket. One that is newer than the `system.db` of a restored copy, or was
-    /// deleted before it, is known by its key only.
+    /// What is wrong with a bucket. One that is newer than the `system.db` of a restored copy, or
+    /// was deleted before it, is known by its key only.
     fn catalog_damage(
         &self,
         bucket: &OfflineBucket,

@@ -107,8 +107,8 @@ impl<'a> Work<'a> {
     }
 
     /// Tells of buckets that the copy has nothing of, where all are asked for. One that it had when
-    /// `system.db` was put, as the anchor beside it says, was deleted since: a store without room is
-    /// given a head without such, whose files are older.
+    /// `system.db` was put, as the anchor beside it says, was deleted since: a store without room
+    /// is given a head without such, whose files are older.
     pub(super) fn tell_not_there(&self, asked: &[String], told: &mut impl FnMut(RestoreEvent)) {
         if !asked.is_empty() {
             return;

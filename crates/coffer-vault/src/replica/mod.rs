@@ -32,6 +32,16 @@ mod catalogs;
 
 mod files;
 
+mod report;
+
+mod missing;
+
+mod fetch;
+
+mod fetch_keystore;
+
+mod restore;
+
 mod removal;
 
 mod renewal;
@@ -43,16 +53,6 @@ mod add;
 mod task;
 
 mod check;
-
-mod report;
-
-mod missing;
-
-mod fetch;
-
-mod fetch_keystore;
-
-mod restore;
 
 pub use self::add::NewCopy;
 pub use self::check::CopyCheckEvent;
