@@ -301,10 +301,10 @@ fn done(event: &RestoreEvent, data: &Path) -> String {
     });
     let until = rfc3339(*until_ms);
     format!(
-        "{data}, as of {as_of}: {bucket_count} buckets, {blob_count} blobs ({fetched} \
-         fetched){left_out}{missing}. Nothing is there from after {until}{lacks}. `coffer verify \
-         --data {data}` opens all of it; `coffer serve --accept-rollback --data {data}` goes on \
-         from there"
+        "{data}, as of {as_of}, when its last change was made: {bucket_count} buckets, \
+         {blob_count} blobs ({fetched} fetched){left_out}{missing}. Nothing is there from after \
+         {until}{lacks}. `coffer verify --data {data}` opens all of it; \
+         `coffer serve --accept-rollback --data {data}` goes on from there"
     )
 }
 
