@@ -84,6 +84,8 @@ impl Vault {
     /// Shows buckets again as soon as it is certain that no draft is kept of their erase. Where one
     /// is, they stay out of use.
     fn look_later(&self, aside: Aside) {
+        // Before `changing_buckets` is given back: what removes that which is gone asks for it.
+        self.inner.system.begin_erase_doubt();
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             loop {
@@ -97,13 +99,16 @@ impl Vault {
                 let (inner, id) = (vault.inner.clone(), aside.draft_id);
                 let look = move || inner.system.document::<EraseDraft>(Kind::Erase, id);
                 match blocking(look).await {
-                    Ok(None) => return vault.show_again(aside),
+                    Ok(None) => {
+                        vault.show_again(aside);
+                        return vault.inner.system.end_erase_doubt();
+                    }
                     Ok(Some(_)) => {
                         tracing::warn!(
                             "an erase that failed is ordered all the same: ask for it again, or \
                              restart the server"
                         );
-                        return;
+                        return vault.inner.system.end_erase_doubt();
                     }
                     Err(_) => {} // it is told of by those who need it
                 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_seal::BucketId;
+use futures::StreamExt;
 
 use crate::access::{Actor, BucketName, Subject};
 use crate::approvals::GuardedOutcome;
+use crate::backup::BackupEvent;
 use crate::erase::EraseDraft;
 use crate::error::VaultError;
 use crate::system::{Kind, System};
@@ -45,6 +47,7 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         vault.inner.probe.lock().take();
         let is_there = || vault.inner.system.bucket(&name).is_some();
         assert!(!is_there());
+        assert!(vault.inner.system.is_an_erase_in_doubt());
         let gone = vault.bucket(&subject, &name).await;
         assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
 
@@ -57,6 +60,13 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(is_there(), !is_ordered);
+        for _ in 0..500 {
+            if !vault.inner.system.is_an_erase_in_doubt() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(!vault.inner.system.is_an_erase_in_doubt());
         if is_ordered {
             let erased = vault.erase_bucket(&LOCAL, &name).await.unwrap();
             let GuardedOutcome::Erased(receipt) = erased else {
@@ -70,6 +80,41 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         }
         vault.close().await;
     }
+}
+
+async fn backed_up(vault: &Vault, folder: &Path) -> BackupEvent {
+    let events = vault.back_up(&LOCAL, folder).await.unwrap();
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        if !matches!(event, BackupEvent::Progress(_)) {
+            return event;
+        }
+    }
+    panic!("it ends with neither");
+}
+
+/// Such a bucket is out of sight, and may not be gone: a copy without it would lose it.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_backup_leaves_out_what_may_not_be_ordered_to_be_erased() {
+    let root = tempfile::tempdir().unwrap();
+    let (vault, _subject, name) = scene(&root.path().join("data")).await;
+    let system = &vault.inner.system;
+    let id = system.bucket(&name).unwrap().id;
+    let aside = system.set_aside(&[id], None);
+    system.begin_erase_doubt();
+    let folder = root.path().join("backup");
+    let refused = backed_up(&vault, &folder).await;
+    assert!(matches!(
+        refused,
+        BackupEvent::Failed(VaultError::SystemInDoubt)
+    ));
+    system.put_back(aside, None);
+    system.end_erase_doubt();
+    let BackupEvent::Done { counts, .. } = backed_up(&vault, &folder).await else {
+        panic!("nothing is in doubt any more");
+    };
+    assert_eq!(counts.bucket_count, 1);
+    vault.close().await;
 }
 
 /// Leaves the draft of an erase, and keys that it has not destroyed.

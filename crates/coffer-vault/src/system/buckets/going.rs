@@ -15,9 +15,29 @@ use crate::system::System;
 pub(super) struct Going {
     pub(super) rows: HashMap<BucketId, Arc<BucketRow>>,
     levels: HashSet<LevelId>,
+    /// Of how many erases it is in doubt whether they are ordered.
+    doubts: usize,
 }
 
 impl System {
+    /// It is in doubt whether an erase is ordered that has set buckets aside, until
+    /// [`System::end_erase_doubt`].
+    pub(crate) fn begin_erase_doubt(&self) {
+        self.buckets.write().going.doubts += 1;
+    }
+
+    /// One of these doubts is over.
+    pub(crate) fn end_erase_doubt(&self) {
+        let mut buckets = self.buckets.write();
+        buckets.going.doubts = buckets.going.doubts.saturating_sub(1);
+    }
+
+    /// Whether buckets may be out of sight that are not to be erased: then what is not among
+    /// [`System::buckets`] is not taken for gone.
+    pub(crate) fn is_an_erase_in_doubt(&self) -> bool {
+        self.buckets.read().going.doubts > 0
+    }
+
     /// Takes buckets out of sight for an erase, of a whole level where one is named, and gives out
     /// those that were in sight.
     pub(crate) fn set_aside(
