@@ -2,6 +2,7 @@
 //! erase that is asked for again, or a start, goes on with it. Where it turns out that no draft is
 //! kept nothing was erased, and the buckets are shown again.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -81,8 +82,8 @@ impl Vault {
         }
     }
 
-    /// Shows buckets again as soon as it is certain that no draft is kept of their erase. Where one
-    /// is, they stay out of use.
+    /// Shows buckets again as soon as it is certain that no draft is kept of their erase, by
+    /// themselves or with others. Where one is, they stay out of use.
     fn look_later(&self, aside: Aside) {
         // Before `changing_buckets` is given back: what removes that which is gone asks for it.
         self.inner.system.begin_erase_doubt();
@@ -96,24 +97,33 @@ impl Vault {
                 }
                 let vault = Self { inner };
                 let _changing = vault.inner.changing_buckets.lock().await;
-                let (inner, id) = (vault.inner.clone(), aside.draft_id);
-                let look = move || inner.system.document::<EraseDraft>(Kind::Erase, id);
-                match blocking(look).await {
-                    Ok(None) => {
-                        vault.show_again(aside);
-                        return vault.inner.system.end_erase_doubt();
-                    }
-                    Ok(Some(_)) => {
-                        tracing::warn!(
-                            "an erase that failed is ordered all the same: ask for it again, or \
-                             restart the server"
-                        );
-                        return vault.inner.system.end_erase_doubt();
-                    }
-                    Err(_) => {} // it is told of by those who need it
+                let inner = vault.inner.clone();
+                let look = move || inner.system.documents::<EraseDraft>(Kind::Erase);
+                // Why it can't be found out is told of by those who need it.
+                if let Ok(drafts) = blocking(look).await {
+                    vault.resolve(aside, &drafts);
+                    return;
                 }
             }
         });
+    }
+
+    /// It is known which erases are ordered.
+    fn resolve(&self, mut aside: Aside, drafts: &[EraseDraft]) {
+        if drafts.iter().any(|draft| draft.id() == aside.draft_id) {
+            tracing::warn!(
+                "an erase that failed is ordered all the same: ask for it again, or restart the \
+                 server"
+            );
+        } else {
+            // What another one is of stays out of use, such as that of the buckets' level.
+            let ordered = drafts.iter().flat_map(EraseDraft::bucket_ids);
+            let ordered: HashSet<BucketId> = ordered.collect();
+            aside.ids.retain(|id| !ordered.contains(id));
+            aside.hidden.retain(|row| !ordered.contains(&row.id));
+            self.show_again(aside);
+        }
+        self.inner.system.end_erase_doubt();
     }
 
     /// Goes on with an erase that was ordered before; none where there is no draft of one.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coffer_keys::ErasedWhat;
 use coffer_seal::BucketId;
 use futures::StreamExt;
 
@@ -114,6 +115,53 @@ async fn no_backup_leaves_out_what_may_not_be_ordered_to_be_erased() {
         panic!("nothing is in doubt any more");
     };
     assert_eq!(counts.bucket_count, 1);
+    vault.close().await;
+}
+
+/// Of two erases of a bucket, its own is not ordered after all, and that of its level is.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_order_is_of_stays_out_of_use() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, name) = scene(data.path()).await;
+    let row = vault.inner.system.bucket(&name).unwrap();
+    let inner = vault.inner.clone();
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        if step == "cut off" {
+            inner.system.fail_next_commit(false, false);
+        }
+    }));
+    assert!(vault.erase_bucket(&LOCAL, &name).await.is_err());
+    vault.inner.probe.lock().take();
+    {
+        let _changing = vault.inner.changing_buckets.lock().await;
+        vault.inner.system.let_settle();
+        let keystore = &vault.inner.keystore;
+        let draft = serde_json::json!({
+            "what": ErasedWhat::Level,
+            "level": keystore.level(row.level_id).unwrap(),
+            "buckets": [{"entry": keystore.bucket(row.id).unwrap(), "name": "doomed"}],
+            "objects": 0,
+            "bytes": 0,
+            "uncounted": 0,
+            "requested_ms": 0,
+            "performed_by": [],
+            "is_ordered": true,
+        });
+        let system = &vault.inner.system;
+        system
+            .keep(Kind::Erase, row.level_id.into(), &draft)
+            .unwrap();
+        assert!(system.is_an_erase_in_doubt());
+    }
+    for _ in 0..500 {
+        if !vault.inner.system.is_an_erase_in_doubt() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let system = &vault.inner.system;
+    assert!(!system.is_an_erase_in_doubt());
+    assert!(system.bucket(&name).is_none() && system.is_going(row.id));
     vault.close().await;
 }
 
