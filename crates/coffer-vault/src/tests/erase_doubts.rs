@@ -13,6 +13,7 @@ use crate::approvals::GuardedOutcome;
 use crate::backup::BackupEvent;
 use crate::erase::EraseDraft;
 use crate::error::VaultError;
+use crate::freshness::ANCHOR_FILE;
 use crate::system::{Kind, System};
 use crate::vault::{Vault, VaultOptions};
 
@@ -241,6 +242,44 @@ async fn a_draft_of_another_time_is_dropped_by_a_start() {
 
     std::fs::write(&path, older).unwrap();
     let _ = std::fs::remove_file(data.path().join("system.db-wal"));
+    let refused = Vault::open(VaultOptions::new(data.path())).await;
+    assert!(matches!(refused, Err(VaultError::RolledBack { .. })));
+    let vault = open_with(data.path(), true).await;
+    assert!(is_dropped(&vault, &name).await);
+    assert!(vault.inner.keystore.holds_bucket(id));
+    vault.close().await;
+}
+
+/// A start that was stopped right after it has gone on from an older database: the next one finds
+/// nothing any more that is older.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_is_no_order_from_when_an_older_database_is_gone_on_from() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let id = leave_a_draft(&vault, &name).await;
+    let system = &vault.inner.system;
+    system.doubt_erase_orders().unwrap();
+    let draft = system.document::<EraseDraft>(Kind::Erase, id.into());
+    assert!(!draft.unwrap().unwrap().is_ordered);
+    vault.close().await;
+    drop((vault, subject));
+    let vault = open_with(data.path(), false).await;
+    assert!(is_dropped(&vault, &name).await);
+    assert!(vault.inner.keystore.holds_bucket(id));
+    vault.close().await;
+}
+
+/// With it may have come the database.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_is_dropped_where_the_anchor_was_put_back() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let path = data.path().join(ANCHOR_FILE);
+    let older = std::fs::read(&path).unwrap();
+    let id = leave_a_draft(&vault, &name).await;
+    vault.close().await;
+    drop((vault, subject));
+    std::fs::write(&path, older).unwrap();
     let refused = Vault::open(VaultOptions::new(data.path())).await;
     assert!(matches!(refused, Err(VaultError::RolledBack { .. })));
     let vault = open_with(data.path(), true).await;
