@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use coffer_keys::receipt::Receipt;
-use coffer_keys::{KeysError, Keystore};
+use coffer_keys::{KeysError, Keystore, LevelEntry};
 use coffer_seal::{BucketId, LevelId};
 
 use super::destroy::{Destroyed, destroy_keys, settle};
 use super::finish::CutOff;
 use super::journal::EraseDraft;
 use crate::blocking::blocking;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::ERASE_DOUBT_LOOK;
 use crate::open_buckets::OpenBucket;
 use crate::system::{BucketRow, DocumentId, Kind};
-use crate::vault::Vault;
+use crate::vault::{Inner, Vault};
 
 /// What an erase has taken out of use.
 pub(super) struct Aside {
@@ -29,6 +29,32 @@ pub(super) struct Aside {
     pub(super) level: Option<LevelId>,
     /// Those of the buckets that were in sight.
     pub(super) hidden: Vec<Arc<BucketRow>>,
+}
+
+impl Inner {
+    /// The level that is like this, whose erase is ordered and not complete, or that of a bucket of
+    /// it.
+    pub(crate) fn level_ordered(
+        &self,
+        is_like: impl Fn(&LevelEntry) -> bool,
+    ) -> Result<Option<LevelEntry>> {
+        let drafts = self.system.documents::<EraseDraft>(Kind::Erase)?;
+        let mut levels = drafts.into_iter().map(|draft| draft.level);
+        Ok(levels.find(is_like))
+    }
+
+    /// Refuses to make or take in a level in place of one whose erase is not complete.
+    ///
+    /// # Errors
+    /// [`AdministrationError::LevelGoing`].
+    pub(crate) fn refuse_ordered(&self, is_like: impl Fn(&LevelEntry) -> bool) -> Result<()> {
+        match self.level_ordered(is_like)? {
+            Some(LevelEntry { name: level, .. }) => {
+                Err(AdministrationError::LevelGoing { level }.into())
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl Vault {

@@ -4,15 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coffer_keys::ErasedWhat;
+use coffer_keys::{BucketEntry, ErasedWhat, ExportIdentity, LevelEntry};
 use coffer_seal::BucketId;
 use futures::StreamExt;
 
 use crate::access::{Actor, BucketName, Subject};
+use crate::admin::NewLevel;
 use crate::approvals::GuardedOutcome;
 use crate::backup::BackupEvent;
 use crate::erase::EraseDraft;
-use crate::error::VaultError;
+use crate::error::{AdministrationError, VaultError};
 use crate::freshness::ANCHOR_FILE;
 use crate::system::{Kind, System};
 use crate::vault::{Vault, VaultOptions};
@@ -119,6 +120,67 @@ async fn no_backup_leaves_out_what_may_not_be_ordered_to_be_erased() {
     vault.close().await;
 }
 
+/// Keeps the draft of an erase of a level.
+fn order(vault: &Vault, level: &LevelEntry, buckets: &[BucketEntry]) {
+    let buckets = buckets.iter();
+    let buckets: Vec<_> = buckets
+        .map(|entry| serde_json::json!({"entry": entry, "name": null}))
+        .collect();
+    let draft = serde_json::json!({
+        "what": ErasedWhat::Level,
+        "level": level,
+        "buckets": buckets,
+        "objects": 0,
+        "bytes": 0,
+        "uncounted": 0,
+        "requested_ms": 0,
+        "performed_by": [],
+        "is_ordered": true,
+    });
+    let system = &vault.inner.system;
+    system.keep(Kind::Erase, level.id.into(), &draft).unwrap();
+}
+
+/// Its erase is ordered, and the keystore has it no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_level_takes_the_place_of_one_that_is_ordered_to_be_erased() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, _) = scene(data.path()).await;
+    let text = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
+    let identity: ExportIdentity = text.parse().unwrap();
+    let keystore = &vault.inner.keystore;
+    let level = keystore.level_named("default").unwrap();
+    let export = keystore.export_level(level.id, &[identity.recipient()]);
+    let export = export.unwrap();
+    let going = LevelEntry {
+        name: "going".to_owned(),
+        ..level.clone()
+    };
+    order(&vault, &going, &[]);
+    let is_refused = |error: VaultError| match error {
+        VaultError::Administration(AdministrationError::LevelGoing { level }) => level == "going",
+        _ => false,
+    };
+    let new = NewLevel {
+        name: "going".to_owned(),
+        label: level.label,
+        options: level.options,
+        may_share_label: true,
+    };
+    assert!(is_refused(
+        vault.create_level(&LOCAL, new).await.unwrap_err()
+    ));
+    // By its id, and by its name.
+    for name in ["free", "going"] {
+        let name = Some(name.to_owned());
+        let import = vault.import_level(&LOCAL, export.clone(), identity.clone(), name, true);
+        assert!(is_refused(import.await.unwrap_err()));
+    }
+    let system = &vault.inner.system;
+    system.drop_document(Kind::Erase, level.id.into()).unwrap();
+    vault.close().await;
+}
+
 /// Of two erases of a bucket, its own is not ordered after all, and that of its level is.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_order_is_of_stays_out_of_use() {
@@ -137,22 +199,9 @@ async fn what_another_order_is_of_stays_out_of_use() {
         let _changing = vault.inner.changing_buckets.lock().await;
         vault.inner.system.let_settle();
         let keystore = &vault.inner.keystore;
-        let draft = serde_json::json!({
-            "what": ErasedWhat::Level,
-            "level": keystore.level(row.level_id).unwrap(),
-            "buckets": [{"entry": keystore.bucket(row.id).unwrap(), "name": "doomed"}],
-            "objects": 0,
-            "bytes": 0,
-            "uncounted": 0,
-            "requested_ms": 0,
-            "performed_by": [],
-            "is_ordered": true,
-        });
-        let system = &vault.inner.system;
-        system
-            .keep(Kind::Erase, row.level_id.into(), &draft)
-            .unwrap();
-        assert!(system.is_an_erase_in_doubt());
+        let level = keystore.level(row.level_id).unwrap();
+        order(&vault, &level, keystore.bucket(row.id).as_slice());
+        assert!(vault.inner.system.is_an_erase_in_doubt());
     }
     for _ in 0..500 {
         if !vault.inner.system.is_an_erase_in_doubt() {
