@@ -38,7 +38,8 @@ pub(crate) fn complete_interrupted(
             continue;
         };
         let last = last_audit_record(audit);
-        let checked = vec![checked.to_owned()];
+        let mut checked = vec![checked.to_owned()];
+        checked.extend(draft.locks.clone());
         let receipt = draft.sign((keystore, copies), &erased, checked, Vec::new(), last)?;
         copies.note_pending(&receipt)?;
         let kept = (draft.level.id, draft.key_releases_kept());

@@ -177,9 +177,11 @@ impl Vault {
         };
         match destroyed {
             Destroyed::Yes(erased) => {
+                // A start lets nothing in.
+                let was_cut_off = self.inner.system.was_cut_off(&draft.bucket_ids());
                 let cut_off = CutOff {
                     connections: None,
-                    is_request_left: false,
+                    is_request_left: (!was_cut_off).then_some(false),
                 };
                 self.finish(draft, *erased, cut_off).await.map(Some)
             }

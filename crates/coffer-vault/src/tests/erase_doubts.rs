@@ -76,6 +76,9 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
                 panic!("it takes no approval");
             };
             assert_eq!(receipt.erased.buckets[0].name.as_deref(), Some("doomed"));
+            let has = |told: &[String], part: &str| told.iter().any(|one| one.contains(part));
+            assert!(has(&receipt.remaining, "was not looked at when"));
+            assert!(!has(&receipt.verification, "no reader"));
             assert!(!vault.inner.keystore.holds_bucket(id));
             vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
         } else {
@@ -228,6 +231,23 @@ async fn leave_a_draft(vault: &Vault, name: &BucketName) -> BucketId {
     vault.inner.probe.lock().take();
     vault.inner.system.let_settle();
     id
+}
+
+/// A receipt tells the same of locks, whatever signs it; and a start has let nothing in.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_start_completes_has_a_receipt_that_tells_of_locks() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    leave_a_draft(&vault, &name).await;
+    vault.close().await;
+    drop((vault, subject));
+    let vault = open_with(data.path(), false).await;
+    assert!(vault.inner.system.bucket(&name).is_none());
+    let receipts = vault.receipts(&LOCAL, None).await.unwrap();
+    let receipt = vault.receipt(&LOCAL, &receipts[0].id).await.unwrap();
+    let tells = |part: &str| receipt.verification.iter().any(|one| one.contains(part));
+    assert!(tells("no lock stood"));
+    vault.close().await;
 }
 
 /// Opens a folder that was closed just now.

@@ -15,11 +15,24 @@ use crate::system::System;
 pub(super) struct Going {
     pub(super) rows: HashMap<BucketId, Arc<BucketRow>>,
     levels: HashSet<LevelId>,
+    /// Those of which requests were cut off since the start.
+    cut_off: HashSet<BucketId>,
     /// Of how many erases it is in doubt whether they are ordered.
     doubts: usize,
 }
 
 impl System {
+    /// Requests in these buckets were cut off, for an erase.
+    pub(crate) fn note_cut_off(&self, ids: &[BucketId]) {
+        self.buckets.write().going.cut_off.extend(ids);
+    }
+
+    /// Whether requests in any of these buckets were cut off since the start, for an erase.
+    pub(crate) fn was_cut_off(&self, ids: &[BucketId]) -> bool {
+        let buckets = self.buckets.read();
+        ids.iter().any(|id| buckets.going.cut_off.contains(id))
+    }
+
     /// It is in doubt whether an erase is ordered that has set buckets aside, until
     /// [`System::end_erase_doubt`].
     pub(crate) fn begin_erase_doubt(&self) {
@@ -77,6 +90,7 @@ impl System {
         let mut buckets = self.buckets.write();
         for id in ids {
             buckets.going.rows.remove(id);
+            buckets.going.cut_off.remove(id);
         }
         if let Some(level) = level {
             buckets.going.levels.remove(&level);
