@@ -13,7 +13,7 @@ use crate::admin::NewLevel;
 use crate::approvals::GuardedOutcome;
 use crate::backup::BackupEvent;
 use crate::erase::EraseDraft;
-use crate::error::{AdministrationError, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::freshness::ANCHOR_FILE;
 use crate::system::{Kind, System};
 use crate::vault::{Vault, VaultOptions};
@@ -30,6 +30,16 @@ async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let name = BucketName::new("doomed").unwrap();
     vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
     (vault, subject, name)
+}
+
+fn identity() -> ExportIdentity {
+    let text = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
+    text.parse().unwrap()
+}
+
+async fn export(vault: &Vault) -> Result<GuardedOutcome> {
+    let recipients = [identity().recipient()];
+    vault.export_level(&LOCAL, "default", &recipients).await
 }
 
 /// The draft's commit fails, and it can't be found out at once whether it stands.
@@ -53,6 +63,9 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         assert!(vault.inner.system.is_an_erase_in_doubt());
         let gone = vault.bucket(&subject, &name).await;
         assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
+        // Its keys would go along.
+        let exported = export(&vault).await;
+        assert!(matches!(exported, Err(VaultError::Invalid { .. })));
 
         vault.inner.system.let_settle();
         let looks = if is_ordered { 30 } else { 500 };
@@ -83,6 +96,7 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
             vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
         } else {
             vault.bucket(&subject, &name).await.unwrap();
+            export(&vault).await.unwrap();
         }
         vault.close().await;
     }
@@ -149,8 +163,7 @@ fn order(vault: &Vault, level: &LevelEntry, buckets: &[BucketEntry]) {
 async fn no_level_takes_the_place_of_one_that_is_ordered_to_be_erased() {
     let data = tempfile::tempdir().unwrap();
     let (vault, _subject, _) = scene(data.path()).await;
-    let text = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
-    let identity: ExportIdentity = text.parse().unwrap();
+    let identity = identity();
     let keystore = &vault.inner.keystore;
     let level = keystore.level_named("default").unwrap();
     let export = keystore.export_level(level.id, &[identity.recipient()]);

@@ -121,6 +121,12 @@ impl System {
         self.bucket(name).is_some() || self.going_named(name).is_some()
     }
 
+    /// Whether a bucket of this level is set aside.
+    pub(crate) fn has_going_of(&self, level: LevelId) -> bool {
+        let buckets = self.buckets.read();
+        buckets.going.rows.values().any(|row| row.level_id == level)
+    }
+
     /// Whether this level is being erased, so that nothing is made in it or of its keys.
     pub(crate) fn is_level_going(&self, id: LevelId) -> bool {
         self.buckets.read().going.levels.contains(&id)
