@@ -62,6 +62,8 @@ async fn a_bucket_whose_setting_is_in_doubt_is_out_of_use() {
             system.let_settle();
             system.assure_certain().unwrap();
             assert_eq!(system.configuration(&row, kind).is_some(), has_happened);
+            // That may be known before the answer is.
+            assert!(matches!(system.out_of_use(&row), VaultError::BucketInDoubt));
             system.configure(&row, kind, None).unwrap();
             drop(vault.grant(&row).await.unwrap());
         }
