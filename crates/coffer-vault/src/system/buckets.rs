@@ -195,8 +195,8 @@ impl System {
         rows
     }
 
-    /// All buckets, also those of which it is in doubt whether they were made, and those whose erase
-    /// has begun.
+    /// All buckets, also those of which it is in doubt whether they were made, and those whose
+    /// erase has begun.
     pub(crate) fn buckets_known(&self) -> Vec<Arc<BucketRow>> {
         let mut rows = self.buckets_and_doubts();
         rows.extend(self.buckets.read().going.rows.values().cloned());
