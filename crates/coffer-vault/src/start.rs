@@ -22,7 +22,7 @@ use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::engine::refuse_cache;
 use crate::erase::{complete_interrupted, hide_ordered};
-use crate::error::{BackupError, Result, Rollback, RollbackOf, VaultError, listed};
+use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
 use crate::freshness::Freshness;
 use crate::gateways::Followers;
@@ -232,15 +232,7 @@ fn put_in_order(
         let _ = std::fs::remove_dir_all(folder.standby());
         forget(folder.path())?;
     }
-    // A keystore that was put back may have come with all of the folder.
-    let is_of_one = |of: &RollbackOf| {
-        matches!(
-            of,
-            RollbackOf::Catalog(_) | RollbackOf::Audit | RollbackOf::Anchor
-        )
-    };
-    let is_rolled_back = !found.iter().all(|one| is_of_one(&one.of));
-    let has_erased = complete_interrupted(system, keystore, copies, &audit, is_rolled_back)?;
+    let has_erased = complete_interrupted(system, keystore, copies, &audit)?;
     if has_erased && options.engine.is_some() {
         // Before anyone is told of it: what the gateway that served before has let others answer
         // by what was erased is over then.

@@ -228,6 +228,7 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
     use StatusCode as S;
     match error {
         AdministrationError::SameLabel { .. } => (S::CONFLICT, "same_label"),
+        AdministrationError::LevelGoing { .. } => (S::CONFLICT, "level_exists"),
         AdministrationError::ConfigurationsFull { .. } => (S::CONFLICT, "too_much_configuration"),
         AdministrationError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
         AdministrationError::EraseLocked(_) | AdministrationError::StrayLocked { .. } => {

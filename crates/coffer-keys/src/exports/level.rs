@@ -104,6 +104,21 @@ impl Keystore {
         })
     }
 
+    /// The level that an export is of, under its own name. Nothing is taken in.
+    ///
+    /// # Errors
+    ///
+    /// When the export doesn't open or is malformed.
+    pub fn level_of_export(
+        export: &[u8],
+        identity: &ExportIdentity,
+    ) -> Result<LevelEntry, KeysError> {
+        let (_, exported) = open(export, identity)?;
+        let malformed = KeysError::Malformed { what: "export" };
+        let (level, _) = exported.levels.values().next().ok_or(malformed)?;
+        Ok(level.clone())
+    }
+
     /// A keystore's body of one level, and the root key that goes with it.
     fn export_plaintext(
         &self,

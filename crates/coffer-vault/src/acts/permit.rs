@@ -39,12 +39,21 @@ impl Permit {
     /// guard is held.
     ///
     /// # Errors
-    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`], [`VaultError::ReadAbove`].
+    /// [`VaultError::NoSuchBucket`], [`VaultError::BucketInDoubt`], [`VaultError::AccessDenied`],
+    /// [`VaultError::ReadAbove`].
     pub(super) async fn to_commit<'a>(&self, bucket: &'a OpenBucket) -> Result<CommitGuard<'a>> {
         let guard = self.guard(bucket).await.map_err(|error| match error {
-            VaultError::NoSuchBucket => self.vault.inner.system.out_of_use(&self.row),
+            // It may have been in doubt, which may be over by now.
+            VaultError::NoSuchBucket if self.row.is_out_of_use() || !bucket.is_gone() => {
+                self.vault.inner.system.out_of_use(&self.row)
+            }
             other => other,
         })?;
+        // What a setting in doubt says of who may do what is not known; an act that makes one does
+        // so from here on.
+        if self.row.is_out_of_use() {
+            return Err(self.vault.inner.system.out_of_use(&self.row));
+        }
         self.marked.subject.cutoff.check()?;
         let label = self.vault.inner.label(&self.row)?;
         let (act, name) = (self.right.act(), &self.row.name);

@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use coffer_durable::now_ms;
-use coffer_keys::{ExportIdentity, LevelEntry};
+use coffer_keys::{ExportIdentity, Keystore, LevelEntry};
 use coffer_seal::BucketId;
 use coffer_store::Catalog;
 use coffer_store::lock::Locked;
@@ -89,7 +89,8 @@ impl Vault {
     /// folders are here already.
     ///
     /// # Errors
-    /// Those of [`Keystore::import_level`](coffer_keys::Keystore::import_level).
+    /// [`LevelGoing`](crate::AdministrationError::LevelGoing); those of
+    /// [`Keystore::import_level`].
     pub async fn import_level(
         &self,
         actor: &Actor,
@@ -103,11 +104,20 @@ impl Vault {
         let this = self.clone();
         let work = async move {
             let inner = this.inner.clone();
-            let level = blocking(move || {
+            let take_in = move || {
+                let own = Keystore::level_of_export(&export, &identity)?;
+                let name = name.as_deref();
+                let wanted = name.unwrap_or(&own.name);
+                // Its keys would be destroyed again.
+                inner.refuse_ordered(|level| level.id == own.id || level.name == wanted)?;
                 let keystore = &inner.keystore;
-                Ok(keystore.import_level(&export, &identity, name.as_deref(), may_share_label)?)
-            })
-            .await?;
+                Ok(keystore.import_level(&export, &identity, name, may_share_label)?)
+            };
+            let level = {
+                // No erase begins meanwhile, or ends.
+                let _changing = this.inner.changing_buckets.lock().await;
+                blocking(take_in).await?
+            };
             let buckets = this.adopt_all(&level).await;
             let told = records(&level, &buckets);
             Ok((Imported { level, buckets }, told))

@@ -55,7 +55,7 @@ impl Vault {
     ///
     /// # Errors
     /// [`VaultError::AccessDenied`](crate::VaultError::AccessDenied);
-    /// [`AdministrationError::SameLabel`]; those of
+    /// [`AdministrationError::SameLabel`], [`AdministrationError::LevelGoing`]; those of
     /// [`Keystore::add_level`](coffer_keys::Keystore::add_level).
     pub async fn create_level(&self, actor: &Actor, level: NewLevel) -> Result<LevelInfo> {
         let NewLevel {
@@ -68,6 +68,11 @@ impl Vault {
         self.refuse_without(actor, Role::KeyCustodian, ACT, &facts)?;
         if self.inner.keystore.level_named(&name).is_some() {
             let error = KeysError::LevelExists { name }.into();
+            return Err(self.failed(ACT, actor, &facts, error));
+        }
+        let (inner, wanted) = (self.inner.clone(), name.clone());
+        let refuse_ordered = move || inner.refuse_ordered(|level| level.name == wanted);
+        if let Err(error) = blocking(refuse_ordered).await {
             return Err(self.failed(ACT, actor, &facts, error));
         }
         if options.public && label != Label::LOWEST {

@@ -108,11 +108,19 @@ impl Vault {
     }
 
     async fn export(&self, level: LevelId, recipients: &[String]) -> Result<GuardedOutcome> {
-        self.refuse_going(level)?;
         let recipients: Vec<ExportRecipient> = recipients
             .iter()
             .map(|recipient| recipient.parse())
             .collect::<Result<_, _>>()?;
+        // No erase begins meanwhile.
+        let _changing = self.inner.changing_buckets.lock().await;
+        self.refuse_going(level)?;
+        if self.inner.system.has_going_of(level) {
+            return Err(VaultError::Invalid {
+                what: "a bucket of this level is being erased, and that is not complete yet, or in \
+                       doubt: ask for its erase again, or restart the server, and then export",
+            });
+        }
         let inner = self.inner.clone();
         blocking(move || {
             let export = inner.keystore.export_level(level, &recipients)?;

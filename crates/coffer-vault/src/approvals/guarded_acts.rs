@@ -13,11 +13,10 @@ use coffer_keys::{ExportRecipient, KeysError, LevelEntry, SourceSecrets, SourceS
 use super::request::{GuardedAct, GuardedOutcome};
 use crate::access::{Act, Actor, BucketName};
 use crate::audit::Facts;
-use crate::erase::EraseDraft;
 use crate::error::{Result, VaultError};
 use crate::limits::EXPORT_RECIPIENTS_MAX;
 use crate::replica::NewCopy;
-use crate::system::{BucketRow, Kind};
+use crate::system::BucketRow;
 use crate::vault::Vault;
 
 impl Vault {
@@ -267,9 +266,7 @@ impl Vault {
         if let Some(level) = self.inner.keystore.level_named(name) {
             return Ok(Some(level));
         }
-        let drafts = self.inner.system.documents::<EraseDraft>(Kind::Erase)?;
-        let levels = drafts.into_iter().map(|draft| draft.level);
-        Ok({ levels }.find(|level| level.name == name))
+        self.inner.level_ordered(|level| level.name == name)
     }
 }
 

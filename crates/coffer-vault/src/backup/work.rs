@@ -67,6 +67,10 @@ impl Run {
             }
         }
         let _no_change = inner.changing_buckets.lock().await;
+        if inner.system.is_an_erase_in_doubt() {
+            // What it is of is out of sight, and may not be gone.
+            return Err(VaultError::SystemInDoubt);
+        }
         let rows = inner.system.buckets();
         for row in &rows {
             if !catalogs.contains_key(&row.id)

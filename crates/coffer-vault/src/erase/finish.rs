@@ -19,8 +19,8 @@ use crate::vault::{Inner, Vault};
 /// How an erase left those who were cut off.
 pub(super) struct CutOff {
     pub(super) connections: Option<usize>,
-    /// Whether a request was still there when the wait was over.
-    pub(super) is_request_left: bool,
+    /// Whether a request was still there when the wait was over; none where it was not waited for.
+    pub(super) is_request_left: Option<bool>,
 }
 
 impl Vault {
@@ -53,19 +53,22 @@ impl Vault {
         }];
         checked.extend(draft.locks.clone());
         let mut left = Vec::new();
-        if cut_off.is_request_left {
-            left.push(
-                "a reader inside the server had not ended when the erase was acknowledged; it \
-                 gives out nothing, and the keys and the plaintext that it holds in memory go \
-                 when it ends"
-                    .to_owned(),
-            );
-        } else {
-            checked.push(
+        let held = "gives out nothing, and the keys and the plaintext that it holds in memory \
+                    go when it ends";
+        match cut_off.is_request_left {
+            Some(true) => left.push(format!(
+                "a reader inside the server had not ended when the erase was acknowledged; it {held}"
+            )),
+            Some(false) => checked.push(
                 "no reader and no writer was left, and the catalogs were closed; the keys in \
                  memory went with them, and buffers that had held plaintext were zeroized"
                     .to_owned(),
-            );
+            ),
+            None => left.push(format!(
+                "whether every reader inside the server that was cut off when the erase was first \
+                 asked for had ended was not looked at when it was completed; one that had not \
+                 {held}"
+            )),
         }
         self.inner.copies.carry_all(&self.inner.keystore).await;
         let inner = self.inner.clone();

@@ -16,19 +16,16 @@ use crate::system::{Kind, System};
 /// keystore holds the keys still they are destroyed now; where it doesn't, opening it has completed
 /// that. Then the receipt is signed. Whether there was one.
 ///
-/// Where the keys can't be destroyed, the draft stays: see [`hide_ordered`]. One of a database that
-/// is of another time (`is_rolled_back`) may have been called off since, and objects locked: it is
-/// dropped, as are those of earlier versions.
+/// Where the keys can't be destroyed, the draft stays: see [`hide_ordered`]. One that is no order,
+/// for it is of an earlier version, or of a database that was put back, is dropped.
 pub(crate) fn complete_interrupted(
     system: &System,
     keystore: &Keystore,
     copies: &Copies,
     audit: &Audit,
-    is_rolled_back: bool,
 ) -> Result<bool> {
     let mut has_erased = false;
-    for mut draft in system.documents::<EraseDraft>(Kind::Erase)? {
-        draft.is_ordered &= !is_rolled_back;
+    for draft in system.documents::<EraseDraft>(Kind::Erase)? {
         // An erase of its level may have been completed just now.
         if system
             .document::<EraseDraft>(Kind::Erase, draft.id())?
@@ -41,7 +38,8 @@ pub(crate) fn complete_interrupted(
             continue;
         };
         let last = last_audit_record(audit);
-        let checked = vec![checked.to_owned()];
+        let mut checked = vec![checked.to_owned()];
+        checked.extend(draft.locks.clone());
         let receipt = draft.sign((keystore, copies), &erased, checked, Vec::new(), last)?;
         copies.note_pending(&receipt)?;
         let kept = (draft.level.id, draft.key_releases_kept());

@@ -2,22 +2,23 @@
 //! erase that is asked for again, or a start, goes on with it. Where it turns out that no draft is
 //! kept nothing was erased, and the buckets are shown again.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use coffer_keys::receipt::Receipt;
-use coffer_keys::{KeysError, Keystore};
+use coffer_keys::{KeysError, Keystore, LevelEntry};
 use coffer_seal::{BucketId, LevelId};
 
 use super::destroy::{Destroyed, destroy_keys, settle};
 use super::finish::CutOff;
 use super::journal::EraseDraft;
 use crate::blocking::blocking;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::ERASE_DOUBT_LOOK;
 use crate::open_buckets::OpenBucket;
 use crate::system::{BucketRow, DocumentId, Kind};
-use crate::vault::Vault;
+use crate::vault::{Inner, Vault};
 
 /// What an erase has taken out of use.
 pub(super) struct Aside {
@@ -28,6 +29,32 @@ pub(super) struct Aside {
     pub(super) level: Option<LevelId>,
     /// Those of the buckets that were in sight.
     pub(super) hidden: Vec<Arc<BucketRow>>,
+}
+
+impl Inner {
+    /// The level that is like this, whose erase is ordered and not complete, or that of a bucket of
+    /// it.
+    pub(crate) fn level_ordered(
+        &self,
+        is_like: impl Fn(&LevelEntry) -> bool,
+    ) -> Result<Option<LevelEntry>> {
+        let drafts = self.system.documents::<EraseDraft>(Kind::Erase)?;
+        let mut levels = drafts.into_iter().map(|draft| draft.level);
+        Ok(levels.find(is_like))
+    }
+
+    /// Refuses to make or take in a level in place of one whose erase is not complete.
+    ///
+    /// # Errors
+    /// [`AdministrationError::LevelGoing`].
+    pub(crate) fn refuse_ordered(&self, is_like: impl Fn(&LevelEntry) -> bool) -> Result<()> {
+        match self.level_ordered(is_like)? {
+            Some(LevelEntry { name: level, .. }) => {
+                Err(AdministrationError::LevelGoing { level }.into())
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl Vault {
@@ -81,9 +108,11 @@ impl Vault {
         }
     }
 
-    /// Shows buckets again as soon as it is certain that no draft is kept of their erase. Where one
-    /// is, they stay out of use.
+    /// Shows buckets again as soon as it is certain that no draft is kept of their erase, by
+    /// themselves or with others. Where one is, they stay out of use.
     fn look_later(&self, aside: Aside) {
+        // Before `changing_buckets` is given back: what removes that which is gone asks for it.
+        self.inner.system.begin_erase_doubt();
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             loop {
@@ -94,21 +123,33 @@ impl Vault {
                 }
                 let vault = Self { inner };
                 let _changing = vault.inner.changing_buckets.lock().await;
-                let (inner, id) = (vault.inner.clone(), aside.draft_id);
-                let look = move || inner.system.document::<EraseDraft>(Kind::Erase, id);
-                match blocking(look).await {
-                    Ok(None) => return vault.show_again(aside),
-                    Ok(Some(_)) => {
-                        tracing::warn!(
-                            "an erase that failed is ordered all the same: ask for it again, or \
-                             restart the server"
-                        );
-                        return;
-                    }
-                    Err(_) => {} // it is told of by those who need it
+                let inner = vault.inner.clone();
+                let look = move || inner.system.documents::<EraseDraft>(Kind::Erase);
+                // Why it can't be found out is told of by those who need it.
+                if let Ok(drafts) = blocking(look).await {
+                    vault.resolve(aside, &drafts);
+                    return;
                 }
             }
         });
+    }
+
+    /// It is known which erases are ordered.
+    fn resolve(&self, mut aside: Aside, drafts: &[EraseDraft]) {
+        if drafts.iter().any(|draft| draft.id() == aside.draft_id) {
+            tracing::warn!(
+                "an erase that failed is ordered all the same: ask for it again, or restart the \
+                 server"
+            );
+        } else {
+            // What another one is of stays out of use, such as that of the buckets' level.
+            let ordered = drafts.iter().flat_map(EraseDraft::bucket_ids);
+            let ordered: HashSet<BucketId> = ordered.collect();
+            aside.ids.retain(|id| !ordered.contains(id));
+            aside.hidden.retain(|row| !ordered.contains(&row.id));
+            self.show_again(aside);
+        }
+        self.inner.system.end_erase_doubt();
     }
 
     /// Goes on with an erase that was ordered before; none where there is no draft of one.
@@ -136,9 +177,11 @@ impl Vault {
         };
         match destroyed {
             Destroyed::Yes(erased) => {
+                // A start lets nothing in.
+                let was_cut_off = self.inner.system.was_cut_off(&draft.bucket_ids());
                 let cut_off = CutOff {
                     connections: None,
-                    is_request_left: false,
+                    is_request_left: (!was_cut_off).then_some(false),
                 };
                 self.finish(draft, *erased, cut_off).await.map(Some)
             }

@@ -126,6 +126,7 @@ impl Vault {
             hidden: inner.system.set_aside(&ids, doomed.whole_level()),
             ids,
         };
+        inner.system.note_cut_off(&aside.ids);
         // Those with them of which it was in doubt whether they are being erased.
         let (ids, rows) = (aside.ids.clone(), inner.system.going(&aside.ids));
         inner.at("cut off");
@@ -234,7 +235,7 @@ impl Vault {
         }
         CutOff {
             connections: None,
-            is_request_left,
+            is_request_left: Some(is_request_left),
         }
     }
 }

@@ -114,6 +114,16 @@ pub enum AdministrationError {
         /// Why it counts as locked.
         why: String,
     },
+    /// The erase of a level is ordered and not complete: neither does it come back meanwhile, nor
+    /// does another have its name.
+    #[error(
+        "level {level} is being erased, and that is not complete yet: ask for its erase again, or \
+         restart the server, and then ask for this"
+    )]
+    LevelGoing {
+        /// Its name.
+        level: String,
+    },
     /// What says who may use a bucket was refused, or changed meanwhile.
     #[error(transparent)]
     Sharing(SharingError),

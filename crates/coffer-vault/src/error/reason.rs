@@ -52,7 +52,9 @@ impl VaultError {
             | Self::BucketAlreadyExists
             | Self::SubjectExists
             | Self::Keys(KeysError::SameLabel { .. })
-            | Self::Administration(AdministrationError::SameLabel { .. })
+            | Self::Administration(
+                AdministrationError::SameLabel { .. } | AdministrationError::LevelGoing { .. },
+            )
             | Self::Keys(KeysError::LevelExists { .. }) => "exists",
             Self::BucketInDoubt => "in doubt",
             Self::NoSuchBucket

@@ -38,6 +38,11 @@ impl Freshness {
             let log = audit.log_or_open()?;
             log.append(event).map_err(VaultError::AuditUnavailable)?;
         }
+        if is_system_older(found) {
+            // One may have been called off since, and objects locked. Before anything else is
+            // changed: a start after a stop in between may find nothing that is older.
+            system.doubt_erase_orders()?;
+        }
         system.doubt_lock_bounds()?;
         self.doubt_key_releases(found, system)?;
         let is = |of: &RollbackOf| found.iter().any(|rollback| rollback.of == *of);
@@ -57,9 +62,7 @@ impl Freshness {
 
     /// Releases of data keys that only the newer `system.db` knew of are not counted any more.
     fn doubt_key_releases(&self, found: &[Rollback], system: &System) -> Result<()> {
-        let counts_none =
-            |one: &Rollback| matches!(one.of, RollbackOf::Catalog(_) | RollbackOf::Audit);
-        if found.iter().all(counts_none) {
+        if !is_system_older(found) {
             return Ok(());
         }
         let levels = self.keystore.levels().into_iter();
@@ -107,6 +110,13 @@ impl Freshness {
         };
         Ok(tokio::runtime::Handle::current().block_on(raise)?)
     }
+}
+
+/// Whether `system.db` may be older: a keystore or an anchor that was put back may have come with
+/// all of the folder.
+fn is_system_older(found: &[Rollback]) -> bool {
+    let is_of_one = |of: &RollbackOf| matches!(of, RollbackOf::Catalog(_) | RollbackOf::Audit);
+    !found.iter().all(|one| is_of_one(&one.of))
 }
 
 /// Acts that a restored `system.db` lacks may have disabled subjects or access keys, or deleted

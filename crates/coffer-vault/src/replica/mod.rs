@@ -186,7 +186,7 @@ impl Vault {
         // What is just being made or erased counts as there.
         let _changing = self.inner.changing_buckets.lock().await;
         let levels = self.inner.keystore.levels().into_iter();
-        let buckets = self.inner.system.buckets_and_doubts().into_iter();
+        let buckets = self.inner.system.buckets_known().into_iter();
         let made = levels.map(|level| level.created_ms);
         let newest_ms = made.chain(buckets.map(|row| row.created_ms)).max();
         let (inner, id) = (self.inner.clone(), entry.id);

@@ -110,7 +110,7 @@ impl Round {
     /// is not noted then, for a head may have come that is not known yet.
     async fn make_room(&mut self, writer: &CopyWriter) -> Result<Swept> {
         let until = Instant::now() + COPY_MAKE_ROOM;
-        let rows = self.inner()?.system.buckets().into_iter();
+        let rows = self.inner()?.system.buckets_known().into_iter();
         let mut stay: HashSet<BucketId> = rows.map(|row| row.id).collect();
         stay.extend(self.chains.keys().chain(self.unfinished.keys()));
         let horizon_ms = self.horizon_ms();

@@ -257,6 +257,9 @@ impl Round {
         let keystore = self.carry_changed(keystore).await?;
         // No bucket is made or goes from here on until all is read that tells of buckets.
         let changing = inner.changing_buckets.lock().await;
+        if inner.system.is_an_erase_in_doubt() {
+            return Err(VaultError::SystemInDoubt);
+        }
         let rows = inner.system.buckets();
         for row in &rows {
             let commits = self.commits_of(writer, row);

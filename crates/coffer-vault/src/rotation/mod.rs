@@ -261,7 +261,15 @@ impl Vault {
             }
             // It is being erased. Should that fail, its keys are still to be rotated.
             has_waited = true;
-            drop(inner.changing_buckets.lock().await);
+            let _changing = inner.changing_buckets.lock().await;
+            match inner.system.is_going(id) {
+                true if inner.system.is_an_erase_in_doubt() => {
+                    return Err(VaultError::SystemInDoubt);
+                }
+                // It is ordered.
+                true => return Ok(None),
+                false => {}
+            }
         }
     }
 

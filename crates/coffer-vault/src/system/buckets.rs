@@ -174,9 +174,11 @@ impl System {
         may_be_there && row.is_out_of_use() && self.has_doubt()
     }
 
-    /// Why a bucket that was looked up is out of use.
+    /// Why a bucket that was looked up is out of use, or was a moment ago.
     pub(crate) fn out_of_use(&self, row: &BucketRow) -> VaultError {
-        if self.has_doubt() && self.buckets.read().by_id.contains_key(&row.id) {
+        // In this order: when a doubt is over, the bucket is in use again before that is told.
+        let may_be_there = self.has_doubt() || !row.is_out_of_use();
+        if may_be_there && self.buckets.read().by_id.contains_key(&row.id) {
             VaultError::BucketInDoubt
         } else {
             VaultError::NoSuchBucket
@@ -190,6 +192,14 @@ impl System {
         if self.has_doubt() {
             rows.extend(buckets.being_made.values().cloned());
         }
+        rows
+    }
+
+    /// All buckets, also those of which it is in doubt whether they were made, and those whose
+    /// erase has begun.
+    pub(crate) fn buckets_known(&self) -> Vec<Arc<BucketRow>> {
+        let mut rows = self.buckets_and_doubts();
+        rows.extend(self.buckets.read().going.rows.values().cloned());
         rows
     }
 

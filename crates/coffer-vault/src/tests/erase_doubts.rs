@@ -4,12 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coffer_keys::{BucketEntry, ErasedWhat, ExportIdentity, LevelEntry};
 use coffer_seal::BucketId;
+use futures::StreamExt;
 
 use crate::access::{Actor, BucketName, Subject};
+use crate::admin::NewLevel;
 use crate::approvals::GuardedOutcome;
+use crate::backup::BackupEvent;
 use crate::erase::EraseDraft;
-use crate::error::VaultError;
+use crate::error::{AdministrationError, Result, VaultError};
+use crate::freshness::ANCHOR_FILE;
 use crate::system::{Kind, System};
 use crate::vault::{Vault, VaultOptions};
 
@@ -25,6 +30,16 @@ async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let name = BucketName::new("doomed").unwrap();
     vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
     (vault, subject, name)
+}
+
+fn identity() -> ExportIdentity {
+    let text = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
+    text.parse().unwrap()
+}
+
+async fn export(vault: &Vault) -> Result<GuardedOutcome> {
+    let recipients = [identity().recipient()];
+    vault.export_level(&LOCAL, "default", &recipients).await
 }
 
 /// The draft's commit fails, and it can't be found out at once whether it stands.
@@ -45,8 +60,12 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         vault.inner.probe.lock().take();
         let is_there = || vault.inner.system.bucket(&name).is_some();
         assert!(!is_there());
+        assert!(vault.inner.system.is_an_erase_in_doubt());
         let gone = vault.bucket(&subject, &name).await;
         assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
+        // Its keys would go along.
+        let exported = export(&vault).await;
+        assert!(matches!(exported, Err(VaultError::Invalid { .. })));
 
         vault.inner.system.let_settle();
         let looks = if is_ordered { 30 } else { 500 };
@@ -57,19 +76,159 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(is_there(), !is_ordered);
+        for _ in 0..500 {
+            if !vault.inner.system.is_an_erase_in_doubt() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(!vault.inner.system.is_an_erase_in_doubt());
         if is_ordered {
             let erased = vault.erase_bucket(&LOCAL, &name).await.unwrap();
             let GuardedOutcome::Erased(receipt) = erased else {
                 panic!("it takes no approval");
             };
             assert_eq!(receipt.erased.buckets[0].name.as_deref(), Some("doomed"));
+            let has = |told: &[String], part: &str| told.iter().any(|one| one.contains(part));
+            assert!(has(&receipt.remaining, "was not looked at when"));
+            assert!(!has(&receipt.verification, "no reader"));
             assert!(!vault.inner.keystore.holds_bucket(id));
             vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
         } else {
             vault.bucket(&subject, &name).await.unwrap();
+            export(&vault).await.unwrap();
         }
         vault.close().await;
     }
+}
+
+async fn backed_up(vault: &Vault, folder: &Path) -> BackupEvent {
+    let events = vault.back_up(&LOCAL, folder).await.unwrap();
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        if !matches!(event, BackupEvent::Progress(_)) {
+            return event;
+        }
+    }
+    panic!("it ends with neither");
+}
+
+/// Such a bucket is out of sight, and may not be gone: a copy without it would lose it.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_backup_leaves_out_what_may_not_be_ordered_to_be_erased() {
+    let root = tempfile::tempdir().unwrap();
+    let (vault, _subject, name) = scene(&root.path().join("data")).await;
+    let system = &vault.inner.system;
+    let id = system.bucket(&name).unwrap().id;
+    let aside = system.set_aside(&[id], None);
+    system.begin_erase_doubt();
+    let folder = root.path().join("backup");
+    let refused = backed_up(&vault, &folder).await;
+    assert!(matches!(
+        refused,
+        BackupEvent::Failed(VaultError::SystemInDoubt)
+    ));
+    system.put_back(aside, None);
+    system.end_erase_doubt();
+    let BackupEvent::Done { counts, .. } = backed_up(&vault, &folder).await else {
+        panic!("nothing is in doubt any more");
+    };
+    assert_eq!(counts.bucket_count, 1);
+    vault.close().await;
+}
+
+/// Keeps the draft of an erase of a level.
+fn order(vault: &Vault, level: &LevelEntry, buckets: &[BucketEntry]) {
+    let buckets = buckets.iter();
+    let buckets: Vec<_> = buckets
+        .map(|entry| serde_json::json!({"entry": entry, "name": null}))
+        .collect();
+    let draft = serde_json::json!({
+        "what": ErasedWhat::Level,
+        "level": level,
+        "buckets": buckets,
+        "objects": 0,
+        "bytes": 0,
+        "uncounted": 0,
+        "requested_ms": 0,
+        "performed_by": [],
+        "is_ordered": true,
+    });
+    let system = &vault.inner.system;
+    system.keep(Kind::Erase, level.id.into(), &draft).unwrap();
+}
+
+/// Its erase is ordered, and the keystore has it no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_level_takes_the_place_of_one_that_is_ordered_to_be_erased() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, _) = scene(data.path()).await;
+    let identity = identity();
+    let keystore = &vault.inner.keystore;
+    let level = keystore.level_named("default").unwrap();
+    let export = keystore.export_level(level.id, &[identity.recipient()]);
+    let export = export.unwrap();
+    let going = LevelEntry {
+        name: "going".to_owned(),
+        ..level.clone()
+    };
+    order(&vault, &going, &[]);
+    let is_refused = |error: VaultError| match error {
+        VaultError::Administration(AdministrationError::LevelGoing { level }) => level == "going",
+        _ => false,
+    };
+    let new = NewLevel {
+        name: "going".to_owned(),
+        label: level.label,
+        options: level.options,
+        may_share_label: true,
+    };
+    assert!(is_refused(
+        vault.create_level(&LOCAL, new).await.unwrap_err()
+    ));
+    // By its id, and by its name.
+    for name in ["free", "going"] {
+        let name = Some(name.to_owned());
+        let import = vault.import_level(&LOCAL, export.clone(), identity.clone(), name, true);
+        assert!(is_refused(import.await.unwrap_err()));
+    }
+    let system = &vault.inner.system;
+    system.drop_document(Kind::Erase, level.id.into()).unwrap();
+    vault.close().await;
+}
+
+/// Of two erases of a bucket, its own is not ordered after all, and that of its level is.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_order_is_of_stays_out_of_use() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, name) = scene(data.path()).await;
+    let row = vault.inner.system.bucket(&name).unwrap();
+    let inner = vault.inner.clone();
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        if step == "cut off" {
+            inner.system.fail_next_commit(false, false);
+        }
+    }));
+    assert!(vault.erase_bucket(&LOCAL, &name).await.is_err());
+    vault.inner.probe.lock().take();
+    {
+        let _changing = vault.inner.changing_buckets.lock().await;
+        vault.inner.system.let_settle();
+        let keystore = &vault.inner.keystore;
+        let level = keystore.level(row.level_id).unwrap();
+        order(&vault, &level, keystore.bucket(row.id).as_slice());
+        assert!(vault.inner.system.is_an_erase_in_doubt());
+    }
+    for _ in 0..500 {
+        if !vault.inner.system.is_an_erase_in_doubt() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let system = &vault.inner.system;
+    assert!(!system.is_an_erase_in_doubt());
+    assert!(system.bucket(&name).is_none() && system.is_going(row.id));
+    vault.close().await;
 }
 
 /// Leaves the draft of an erase, and keys that it has not destroyed.
@@ -85,6 +244,23 @@ async fn leave_a_draft(vault: &Vault, name: &BucketName) -> BucketId {
     vault.inner.probe.lock().take();
     vault.inner.system.let_settle();
     id
+}
+
+/// A receipt tells the same of locks, whatever signs it; and a start has let nothing in.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_start_completes_has_a_receipt_that_tells_of_locks() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    leave_a_draft(&vault, &name).await;
+    vault.close().await;
+    drop((vault, subject));
+    let vault = open_with(data.path(), false).await;
+    assert!(vault.inner.system.bucket(&name).is_none());
+    let receipts = vault.receipts(&LOCAL, None).await.unwrap();
+    let receipt = vault.receipt(&LOCAL, &receipts[0].id).await.unwrap();
+    let tells = |part: &str| receipt.verification.iter().any(|one| one.contains(part));
+    assert!(tells("no lock stood"));
+    vault.close().await;
 }
 
 /// Opens a folder that was closed just now.
@@ -148,6 +324,44 @@ async fn a_draft_of_another_time_is_dropped_by_a_start() {
 
     std::fs::write(&path, older).unwrap();
     let _ = std::fs::remove_file(data.path().join("system.db-wal"));
+    let refused = Vault::open(VaultOptions::new(data.path())).await;
+    assert!(matches!(refused, Err(VaultError::RolledBack { .. })));
+    let vault = open_with(data.path(), true).await;
+    assert!(is_dropped(&vault, &name).await);
+    assert!(vault.inner.keystore.holds_bucket(id));
+    vault.close().await;
+}
+
+/// A start that was stopped right after it has gone on from an older database: the next one finds
+/// nothing any more that is older.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_is_no_order_from_when_an_older_database_is_gone_on_from() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let id = leave_a_draft(&vault, &name).await;
+    let system = &vault.inner.system;
+    system.doubt_erase_orders().unwrap();
+    let draft = system.document::<EraseDraft>(Kind::Erase, id.into());
+    assert!(!draft.unwrap().unwrap().is_ordered);
+    vault.close().await;
+    drop((vault, subject));
+    let vault = open_with(data.path(), false).await;
+    assert!(is_dropped(&vault, &name).await);
+    assert!(vault.inner.keystore.holds_bucket(id));
+    vault.close().await;
+}
+
+/// With it may have come the database.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_is_dropped_where_the_anchor_was_put_back() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let path = data.path().join(ANCHOR_FILE);
+    let older = std::fs::read(&path).unwrap();
+    let id = leave_a_draft(&vault, &name).await;
+    vault.close().await;
+    drop((vault, subject));
+    std::fs::write(&path, older).unwrap();
     let refused = Vault::open(VaultOptions::new(data.path())).await;
     assert!(matches!(refused, Err(VaultError::RolledBack { .. })));
     let vault = open_with(data.path(), true).await;

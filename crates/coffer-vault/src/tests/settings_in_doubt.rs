@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::access::{Actor, BucketName, Subject};
+use crate::access::{Act, Actor, BucketName, Right, Subject};
+use crate::acts::Changed;
+use crate::audit::On;
 use crate::error::{Result, VaultError};
 use crate::quotas::{Quota, QuotaOf};
 use crate::system::{BucketConfiguration, BucketRow};
@@ -60,11 +62,38 @@ async fn a_bucket_whose_setting_is_in_doubt_is_out_of_use() {
             system.let_settle();
             system.assure_certain().unwrap();
             assert_eq!(system.configuration(&row, kind).is_some(), has_happened);
+            // That may be known before the answer is.
+            assert!(matches!(system.out_of_use(&row), VaultError::BucketInDoubt));
             system.configure(&row, kind, None).unwrap();
             drop(vault.grant(&row).await.unwrap());
         }
         vault.close().await;
     }
+}
+
+/// What was let in before reads what is set of the bucket once more when it commits.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_committed_in_a_bucket_whose_setting_is_in_doubt() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, row) = scene(data.path()).await;
+    let system = &vault.inner.system;
+    let early = vault.changeable(&subject, &row.name, Right::Write).await;
+    let early = early.unwrap();
+    let commit = || {
+        early.change(Act::WriteObject, [On::Bucket], |_| async {
+            Ok(Changed::freeing((), Vec::new()))
+        })
+    };
+    commit().await.unwrap();
+    system.fail_next_commit(false, false);
+    let kind = BucketConfiguration::Policy;
+    let set = system.configure(&row, kind, Some("[]".to_owned()));
+    assert!(matches!(set, Err(VaultError::SystemInDoubt)));
+    assert!(is_out(commit().await));
+    system.let_settle();
+    system.assure_certain().unwrap();
+    commit().await.unwrap();
+    vault.close().await;
 }
 
 /// The server's own bounds are higher than what there is, whichever of the two holds.

@@ -58,6 +58,12 @@ impl Vault {
         let mut kept = std::mem::take(&mut *self.inner.lifecycle.kept.lock());
         kept.retain(|id, _| is_there(id));
         *self.inner.lifecycle.kept.lock() = kept;
+        if self.inner.system.is_an_erase_in_doubt() {
+            tracing::warn!(
+                "it is in doubt whether buckets are being erased: what lifecycle rules end there \
+                 stays until the next run"
+            );
+        }
         for row in rows {
             let now_ms = now_ms();
             let outcome = match self.end_by_rules(&row, now_ms).await {
@@ -65,8 +71,9 @@ impl Vault {
                 Err(error) => Err(error),
             };
             match outcome {
+                Ok(()) => {}
                 // Deleted or erased meanwhile.
-                Ok(()) | Err(VaultError::NoSuchBucket) => {}
+                Err(VaultError::NoSuchBucket) if !self.inner.system.is_going(row.id) => {}
                 Err(error) => tracing::warn!(
                     bucket = %row.id, %error,
                     "what lifecycle rules end stays until the next run"

@@ -184,6 +184,9 @@ impl Round {
         let inner = self.inner()?;
         let rows = {
             let _changing = inner.changing_buckets.lock().await;
+            if inner.system.is_an_erase_in_doubt() {
+                return Ok(());
+            }
             inner.system.buckets()
         };
         let is_there: HashSet<String> = rows.iter().map(|row| row.id.to_string()).collect();

@@ -15,9 +15,42 @@ use crate::system::System;
 pub(super) struct Going {
     pub(super) rows: HashMap<BucketId, Arc<BucketRow>>,
     levels: HashSet<LevelId>,
+    /// Those of which requests were cut off since the start.
+    cut_off: HashSet<BucketId>,
+    /// Of how many erases it is in doubt whether they are ordered.
+    doubts: usize,
 }
 
 impl System {
+    /// Requests in these buckets were cut off, for an erase.
+    pub(crate) fn note_cut_off(&self, ids: &[BucketId]) {
+        self.buckets.write().going.cut_off.extend(ids);
+    }
+
+    /// Whether requests in any of these buckets were cut off since the start, for an erase.
+    pub(crate) fn was_cut_off(&self, ids: &[BucketId]) -> bool {
+        let buckets = self.buckets.read();
+        ids.iter().any(|id| buckets.going.cut_off.contains(id))
+    }
+
+    /// It is in doubt whether an erase is ordered that has set buckets aside, until
+    /// [`System::end_erase_doubt`].
+    pub(crate) fn begin_erase_doubt(&self) {
+        self.buckets.write().going.doubts += 1;
+    }
+
+    /// One of these doubts is over.
+    pub(crate) fn end_erase_doubt(&self) {
+        let mut buckets = self.buckets.write();
+        buckets.going.doubts = buckets.going.doubts.saturating_sub(1);
+    }
+
+    /// Whether buckets may be out of sight that are not to be erased: then what is not among
+    /// [`System::buckets`] is not taken for gone.
+    pub(crate) fn is_an_erase_in_doubt(&self) -> bool {
+        self.buckets.read().going.doubts > 0
+    }
+
     /// Takes buckets out of sight for an erase, of a whole level where one is named, and gives out
     /// those that were in sight.
     pub(crate) fn set_aside(
@@ -57,6 +90,7 @@ impl System {
         let mut buckets = self.buckets.write();
         for id in ids {
             buckets.going.rows.remove(id);
+            buckets.going.cut_off.remove(id);
         }
         if let Some(level) = level {
             buckets.going.levels.remove(&level);
@@ -85,6 +119,12 @@ impl System {
     /// Whether a bucket has this name, be it set aside.
     pub(crate) fn is_name_taken(&self, name: &BucketName) -> bool {
         self.bucket(name).is_some() || self.going_named(name).is_some()
+    }
+
+    /// Whether a bucket of this level is set aside.
+    pub(crate) fn has_going_of(&self, level: LevelId) -> bool {
+        let buckets = self.buckets.read();
+        buckets.going.rows.values().any(|row| row.level_id == level)
     }
 
     /// Whether this level is being erased, so that nothing is made in it or of its keys.
