@@ -177,7 +177,8 @@ impl CopyReader {
     async fn clock_at(&self, at_ms: i64, found: u64) -> Result<Option<WrongClock>> {
         let head = self.head();
         let mut times = head.gaps.clone();
-        let is_told = times.iter().any(|time| time.to_ms == head.as_of_ms);
+        let tells = |time: &Gap| time.to_ms == head.as_of_ms && time.from_ms <= head.written_ms;
+        let is_told = times.iter().any(tells);
         // Of a version that did not name it.
         if head.is_behind() && !is_told {
             times.push(Gap {
