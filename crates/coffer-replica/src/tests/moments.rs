@@ -65,6 +65,38 @@ async fn a_moment_has_nothing_that_was_read_after_it() {
     assert_eq!((moment.gap, moment.complete_ms), (Some(gap), 9_000));
 }
 
+/// Each start writes a head that repeats the one before.
+#[tokio::test]
+async fn a_start_hours_later_tells_nothing_of_the_time_between_and_what_follows_it_does() {
+    let mut bench = Bench::new().await;
+    seconds(&mut bench, 1..=3).await;
+    let start = async |bench: &mut Bench, now_s: i64| {
+        bench.it_is(now_s);
+        bench.writer = CopyWriter::resume(bench.copy(), None).await.unwrap();
+    };
+    let told = async |bench: &Bench, at_ms: i64| {
+        let (_, moment) = at(bench, at_ms).await.unwrap();
+        assert!(!moment.is_newest && moment.unchecked.is_none());
+        (moment.gap, moment.complete_ms)
+    };
+    start(&mut bench, 9_000).await;
+    start(&mut bench, 10_000).await;
+    assert_eq!(told(&bench, 5_000_000).await, (None, 3_000));
+    // There was no more until the start.
+    state_at(&mut bench, 50, 10_001, 10_000, 10_001).await;
+    assert_eq!(told(&bench, 5_000_000).await, (None, 5_000_000));
+    assert_eq!(page_at(&bench, 5_000_000).await.unwrap(), 3);
+    // That is not known of the next one.
+    start(&mut bench, 20_000).await;
+    assert_eq!(told(&bench, 15_000_000).await, (None, 10_001_000));
+    state_at(&mut bench, 60, 20_001, 10_001, 20_001).await;
+    let gap = Gap {
+        from_ms: 10_001_000,
+        to_ms: 20_001_000,
+    };
+    assert_eq!(told(&bench, 15_000_000).await, (Some(gap), 10_001_000));
+}
+
 #[tokio::test]
 async fn no_state_leaves_the_window_before_one_that_has_nothing_of_after_it() {
     let mut bench = Bench::new().await;
