@@ -263,7 +263,9 @@ impl EngineGateway {
                 () = server.stop(patience) => {}
                 name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
             }
-            vault.close().await;
+            // A task of its own: what hangs in it keeps this one from nothing.
+            let vault = vault.clone();
+            let _ = tokio::spawn(async move { vault.close().await }).await;
         });
         if leaves {
             let in_time = tokio::time::timeout(GATEWAY_UNFIT_AFTER, &mut ending).await;
