@@ -8,7 +8,7 @@ import time
 import pytest
 
 from harness.content import KIB, MIB, content
-from harness.disks import free_bytes, needs_mount, small_disk
+from harness.disks import free_bytes, hung, needs_mount, small_disk
 from harness.engines import Gateway, answered, client, url_at
 
 BUCKET = "notes"
@@ -16,6 +16,8 @@ SIZES = {"small": 100, "middle": 300 * KIB}
 NAMES = [f"{size}-{number}" for size in SIZES for number in range(6)]
 #: Within which the other serves: it is to stay so for some seconds first.
 LEFT_SECONDS = 60
+#: Longer than a gateway with another beside it waits before it leaves.
+HUNG_SECONDS = 20
 
 
 def put(s3, name):
@@ -84,3 +86,41 @@ def test_another_serves_where_what_was_in_the_folder_is_gone(tmp_path, store):
         for name in [*NAMES, "middle-after"]:
             check(s3, name)
         assert "leaves serving to another" in one.log()
+
+
+@pytest.mark.skipif(needs_mount, reason="mounts a small file system")
+def test_another_serves_while_the_disk_of_the_one_that_does_hangs(tmp_path, store):
+    with (
+        small_disk(tmp_path, 80 * MIB) as disk,
+        two_gateways(tmp_path, store, disk / "data") as (one, s3),
+    ):
+        credentials = one.credentials()
+        with hung(disk):
+            # Nothing of the first ends meanwhile, and the second serves all the same.
+            answered(lambda: put(s3, "middle-after"), LEFT_SECONDS)
+            for name in [*NAMES, "middle-after"]:
+                check(s3, name)
+            assert "leaves serving to another" in one.log()
+        through_one = client(one, credentials, read_timeout=60)
+        answered(lambda: put(through_one, "small-after"), LEFT_SECONDS)
+        check(s3, "small-after")
+
+
+@pytest.mark.skipif(needs_mount, reason="mounts a small file system")
+def test_the_only_gateway_goes_on_when_its_disk_hung(tmp_path, store):
+    with small_disk(tmp_path, 80 * MIB) as disk:
+        one = Gateway(tmp_path / "one", url_at(store))
+        one.data = disk / "data"
+        try:
+            one.start()
+            s3 = client(one, one.credentials(), read_timeout=60)
+            s3.create_bucket(Bucket=BUCKET)
+            put(s3, "small-0")
+            with hung(disk):
+                time.sleep(HUNG_SECONDS)
+            answered(lambda: put(s3, "small-1"), LEFT_SECONDS)
+            for name in ["small-0", "small-1"]:
+                check(s3, name)
+            assert "leaves serving to another" not in one.log()
+        finally:
+            one.close()

@@ -27,6 +27,16 @@ def small_disk(folder, size_bytes=64 * MIB, *options):
         image.unlink()
 
 
+@contextlib.contextmanager
+def hung(disk):
+    """All that is written to this file system hangs meanwhile."""
+    call("fsfreeze", "--freeze", disk)
+    try:
+        yield
+    finally:
+        call("fsfreeze", "--unfreeze", disk)
+
+
 def call(*command):
     subprocess.run([str(word) for word in command], check=True, capture_output=True, timeout=60)
 

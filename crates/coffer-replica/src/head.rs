@@ -244,7 +244,9 @@ impl Head {
         }
         // The clock was ahead before, or is behind: of which of these times an entry is, it does
         // not tell until the later of the two has come.
-        let is_told = self.gaps.iter().any(|gap| gap.to_ms == as_of_ms);
+        // A time without a state may end then as well.
+        let tells = |gap: &Gap| gap.to_ms == as_of_ms && gap.from_ms <= began_ms;
+        let is_told = self.gaps.iter().any(tells);
         if is_behind(as_of_ms, self.written_ms) && !is_told {
             self.gaps.push(Gap {
                 from_ms: began_ms,

@@ -68,6 +68,16 @@ pub struct RestoredCatalog {
     pub commits: u64,
 }
 
+/// What is behind an entry that was found.
+enum Behind {
+    /// What says until when that was all there was.
+    Tells(Entry),
+    /// Nothing says it yet.
+    Silent,
+    /// What has this number does not open, or is gone.
+    Damaged(u64),
+}
+
 impl CopyReader {
     /// The newest head, which is `known` or a later one.
     ///
@@ -143,21 +153,14 @@ impl CopyReader {
             clock: None,
         };
         if !moment.is_newest {
-            // What shows that the store withholds none between.
-            match self.copy.entry(number + 1).await {
-                Err(ReplicaError::Altered { .. } | ReplicaError::Missing { .. }) => {
-                    let (heads, gap) = self.copy.damage_around(number + 1).await?;
+            match self.behind(found).await? {
+                Behind::Damaged(number) => {
+                    let (heads, gap) = self.copy.damage_around(number).await?;
                     damaged.extend(heads);
                     moment.unchecked = Some(gap);
                 }
-                Err(error) => return Err(error),
-                Ok(after) if after.previous() != found.known.sha256 => {
-                    return Err(ReplicaError::Altered {
-                        object: names::head(after.number()).to_string(),
-                        problem: "it follows another head than the one before it",
-                    });
-                }
-                Ok(after) => {
+                Behind::Silent => {}
+                Behind::Tells(after) => {
                     moment.complete_ms = moment.complete_ms.max(after.after_ms()).min(at_ms);
                     let gap = Gap {
                         from_ms: after.after_ms(),
@@ -172,12 +175,41 @@ impl CopyReader {
         Ok(moment)
     }
 
+    /// What the entry behind this one says, which also shows that the store withholds none between.
+    /// The first head of a start repeats what was there, however long that is ago: what was between
+    /// is told by what comes behind it.
+    async fn behind(&self, found: &Entry) -> Result<Behind> {
+        let mut before = found.clone();
+        while before.number() < self.known().number {
+            let number = before.number() + 1;
+            let after = match self.copy.entry(number).await {
+                Err(ReplicaError::Altered { .. } | ReplicaError::Missing { .. }) => {
+                    return Ok(Behind::Damaged(number));
+                }
+                after => after?,
+            };
+            if after.previous() != before.known.sha256 {
+                return Err(ReplicaError::Altered {
+                    object: names::head(number).to_string(),
+                    problem: "it follows another head than the one before it",
+                });
+            }
+            let is_start = after.epoch() > before.epoch() && after.head().is_ok();
+            if !is_start {
+                return Ok(Behind::Tells(after));
+            }
+            before = after;
+        }
+        Ok(Behind::Silent)
+    }
+
     /// Whether the moment is of a time of which the clock does not tell; and what was written then
     /// behind the entry that was found.
     async fn clock_at(&self, at_ms: i64, found: u64) -> Result<Option<WrongClock>> {
         let head = self.head();
         let mut times = head.gaps.clone();
-        let is_told = times.iter().any(|time| time.to_ms == head.as_of_ms);
+        let tells = |time: &Gap| time.to_ms == head.as_of_ms && time.from_ms <= head.written_ms;
+        let is_told = times.iter().any(tells);
         // Of a version that did not name it.
         if head.is_behind() && !is_told {
             times.push(Gap {

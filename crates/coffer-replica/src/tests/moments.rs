@@ -29,10 +29,11 @@ async fn seconds(bench: &mut Bench, shown: std::ops::RangeInclusive<u8>) {
     }
 }
 
-/// Three seconds, one by a clock that is ahead, and more when it is right again.
+/// Three seconds, one by a clock that is ahead, some time after the one before as it is told, and
+/// more when it is right again.
 async fn ahead_for_a_second(bench: &mut Bench, until: u8) {
     seconds(bench, 1..=3).await;
-    state_at(bench, 100, 1_000, 999, 1_000).await;
+    state_at(bench, 100, 1_000, 990, 1_000).await;
     seconds(bench, 5..=until).await;
 }
 
@@ -64,6 +65,38 @@ async fn a_moment_has_nothing_that_was_read_after_it() {
     assert_eq!((moment.gap, moment.complete_ms), (Some(gap), 9_000));
 }
 
+/// Each start writes a head that repeats the one before.
+#[tokio::test]
+async fn a_start_hours_later_tells_nothing_of_the_time_between_and_what_follows_it_does() {
+    let mut bench = Bench::new().await;
+    seconds(&mut bench, 1..=3).await;
+    let start = async |bench: &mut Bench, now_s: i64| {
+        bench.it_is(now_s);
+        bench.writer = CopyWriter::resume(bench.copy(), None).await.unwrap();
+    };
+    let told = async |bench: &Bench, at_ms: i64| {
+        let (_, moment) = at(bench, at_ms).await.unwrap();
+        assert!(!moment.is_newest && moment.unchecked.is_none());
+        (moment.gap, moment.complete_ms)
+    };
+    start(&mut bench, 9_000).await;
+    start(&mut bench, 10_000).await;
+    assert_eq!(told(&bench, 5_000_000).await, (None, 3_000));
+    // There was no more until the start.
+    state_at(&mut bench, 50, 10_001, 10_000, 10_001).await;
+    assert_eq!(told(&bench, 5_000_000).await, (None, 5_000_000));
+    assert_eq!(page_at(&bench, 5_000_000).await.unwrap(), 3);
+    // That is not known of the next one.
+    start(&mut bench, 20_000).await;
+    assert_eq!(told(&bench, 15_000_000).await, (None, 10_001_000));
+    state_at(&mut bench, 60, 20_001, 10_001, 20_001).await;
+    let gap = Gap {
+        from_ms: 10_001_000,
+        to_ms: 20_001_000,
+    };
+    assert_eq!(told(&bench, 15_000_000).await, (Some(gap), 10_001_000));
+}
+
 #[tokio::test]
 async fn no_state_leaves_the_window_before_one_that_has_nothing_of_after_it() {
     let mut bench = Bench::new().await;
@@ -91,7 +124,11 @@ async fn where_a_clock_was_put_back_it_is_told_and_what_was_written_then_is_name
         from_ms: 5_000,
         to_ms: 1_000_000,
     };
-    assert_eq!(bench.writer.head().gaps, [time]);
+    let without_state = Gap {
+        from_ms: 990_000,
+        to_ms: 1_000_000,
+    };
+    assert_eq!(bench.writer.head().gaps, [time, without_state]);
     assert!(bench.writer.head().is_behind());
     let told = async |bench: &Bench| {
         for (second, wanted) in [(5_u8, 5), (7, 7), (9, 9), (200, 9)] {
@@ -121,7 +158,7 @@ async fn where_a_clock_was_put_back_it_is_told_and_what_was_written_then_is_name
     state_at(&mut bench, 110, 1_100, 1_099, 1_100).await;
     assert_eq!(page_at(&bench, 1_100_000).await.unwrap(), 110);
     assert_eq!(at(&bench, 1_100_000).await.unwrap().1.clock, None);
-    assert_eq!(bench.writer.head().gaps, [time]);
+    assert_eq!(bench.writer.head().gaps, [time, without_state]);
     assert_eq!(at(&bench, 7_500).await.unwrap().1.clock.unwrap().time, time);
 }
 

@@ -163,13 +163,13 @@ impl Copies {
     /// Remembers which receipts of erases wait for the log to take a keystore: who takes it over
     /// finds them in what it has. Blocks.
     pub(crate) fn find_pending(&self, system: &System) -> Result<()> {
-        let pending = system.receipts_pending_in(LOG_NAME)?;
+        let log = self.registry.get(LOG_NAME)?;
+        let pending = system.receipts_pending_in(LOG_NAME, &log.public_url())?;
         if pending.is_empty() {
             return Ok(());
         }
-        let id = self.registry.get(LOG_NAME)?.id;
         self.registry
-            .change_keystore(id, |with| with.pending = pending)
+            .change_keystore(log.id, |with| with.pending = pending)
     }
 
     /// Those of a data folder; of a gateway, the log of its engine.

@@ -60,12 +60,8 @@ impl Copies {
     /// Remembers that a receipt, which is not kept yet, says of copies that they are pending.
     /// Blocks.
     pub(crate) fn note_pending(&self, receipt: &Receipt) -> Result<()> {
-        let is_pending = |copy: &&SealedCopy| {
-            let keystore = copy.keystore.as_ref();
-            keystore.is_some_and(|keystore| keystore.state == CopyKeystoreState::Pending)
-        };
         let copies = receipt.copies.iter().flatten();
-        for copy in copies.filter(is_pending) {
+        for copy in copies.filter(|copy| is_pending(copy)) {
             let id = self.registry.get(&copy.name)?.id;
             let receipt = receipt.id.clone();
             self.registry
@@ -103,12 +99,16 @@ impl Registry {
             if is_waiting && !is_left {
                 continue;
             }
+            let mut has_waited = false;
             for copy in receipt.copies.iter_mut().flatten() {
-                // Each gateway that takes an engine's log over has it made anew.
-                let is_same = with.is_of_engine || copy.made_at == rfc3339(entry.made_ms);
-                if copy.name == entry.name && is_same {
+                if is_pending(copy) && is_of(copy, &entry) {
                     *copy = on_receipt(&entry, wanted);
+                    has_waited = true;
                 }
+            }
+            if !has_waited {
+                gone.push(pending.clone());
+                continue;
             }
             let signed_ms = now_ms();
             system.replace_receipt(&keystore.sign_again(receipt, signed_ms)?)?;
@@ -119,6 +119,37 @@ impl Registry {
             self.change_keystore(id, |with| with.pending.retain(|id| !is_over(id)))?;
         }
         Ok(settled)
+    }
+}
+
+/// Whether a receipt says of a copy that it is yet to take a keystore.
+fn is_pending(copy: &SealedCopy) -> bool {
+    let keystore = copy.keystore.as_ref();
+    keystore.is_some_and(|keystore| keystore.state == CopyKeystoreState::Pending)
+}
+
+/// Whether it is of this copy that a receipt says something. Each gateway that takes an engine's
+/// log over has it made anew; and what the log is called a copy may have been called that the
+/// engine's server made before, elsewhere.
+fn is_of(copy: &SealedCopy, entry: &Entry) -> bool {
+    let is_same = if entry.is_log() {
+        copy.url == entry.public_url()
+    } else {
+        copy.made_at == rfc3339(entry.made_ms)
+    };
+    copy.name == entry.name && is_same
+}
+
+impl Entry {
+    /// Where it is, as receipts say it.
+    pub(super) fn public_url(&self) -> String {
+        // What could be parsed when the copy was made.
+        Place::parse(&self.url).map_or(String::new(), |place| place.public_url())
+    }
+
+    /// Whether it is the log of an engine.
+    fn is_log(&self) -> bool {
+        self.keystore.as_ref().is_some_and(|with| with.is_of_engine)
     }
 }
 
@@ -137,11 +168,7 @@ fn on_receipt(entry: &Entry, generation: u64) -> SealedCopy {
     let removed_at = entry.removed_ms.map(rfc3339);
     let keystore = entry.keystore.as_ref();
     let keystore = keystore.map(|with| keystore_on_receipt(with, &removed_at, generation));
-    let is_of_engine = entry
-        .keystore
-        .as_ref()
-        .is_some_and(|with| with.is_of_engine);
-    let holds_keys = |keystore| holds_keys(keystore, is_of_engine);
+    let holds_keys = |keystore| holds_keys(keystore, entry.is_log());
     let noise = keystore.as_ref().map_or(NOISE.to_owned(), holds_keys);
     let holds = match &removed_at {
         None => format!(
@@ -153,11 +180,9 @@ fn on_receipt(entry: &Entry, generation: u64) -> SealedCopy {
              removed by hand: {noise}"
         ),
     };
-    // What could be parsed when the copy was made.
-    let url = Place::parse(&entry.url).map_or(String::new(), |place| place.public_url());
     SealedCopy {
         name: entry.name.clone(),
-        url,
+        url: entry.public_url(),
         made_at: rfc3339(entry.made_ms),
         removed_at,
         keep_seconds: entry.keep_ms.unsigned_abs() / 1_000,
@@ -215,6 +240,7 @@ mod tests {
     use coffer_replica::CopyId;
 
     use super::*;
+    use crate::copies::registry::TakenKeystore;
 
     fn given_up(removed_ms: Option<i64>, newest_ms: Option<i64>) -> Entry {
         Entry {
@@ -249,5 +275,51 @@ mod tests {
         ] {
             assert!(!ended_before(&given_up(removed_ms, newest_ms), 30), "{why}");
         }
+    }
+
+    fn with_keystore(is_of_engine: bool) -> Entry {
+        let with = WithKeystore {
+            is_of_engine,
+            ..WithKeystore::default()
+        };
+        Entry {
+            keystore: Some(with),
+            ..given_up(None, None)
+        }
+    }
+
+    #[test]
+    fn a_log_is_told_from_another_copy_of_its_name_by_where_it_is() {
+        let log = with_keystore(true);
+        let told = on_receipt(&log, 2);
+        // By the gateway that took it over next.
+        let anew = Entry {
+            made_ms: log.made_ms + 1_000,
+            ..log.clone()
+        };
+        assert!(is_pending(&told) && is_of(&told, &anew));
+        let elsewhere = Entry {
+            url: "file:///other".to_owned(),
+            ..with_keystore(false)
+        };
+        let told = on_receipt(&elsewhere, 2);
+        assert!(is_pending(&told) && !is_of(&told, &log));
+        assert!(is_of(&told, &elsewhere));
+        // A plain copy that was made anew is another.
+        let anew = Entry {
+            made_ms: elsewhere.made_ms + 1_000,
+            ..elsewhere
+        };
+        assert!(!is_of(&told, &anew));
+    }
+
+    #[test]
+    fn what_was_taken_waits_no_more() {
+        let mut log = with_keystore(true);
+        let (generation, at_ms) = (2, 20);
+        let taken = TakenKeystore { generation, at_ms };
+        log.keystore.as_mut().expect("it has one").taken = Some(taken);
+        assert!(!is_pending(&on_receipt(&log, 2)));
+        assert!(is_pending(&on_receipt(&log, 3)));
     }
 }

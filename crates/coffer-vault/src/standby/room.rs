@@ -7,7 +7,7 @@
 //! and of the bucket that found no room, once its next catalog is there, what that does not name
 //! either. What it names stays: it is not to be fetched again.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -188,7 +188,7 @@ pub(super) async fn remove_unnamed_by(catalogs: &[&Catalog], blobs: PathBuf) -> 
             continue;
         }
         blocking(move || {
-            for (_, path) in files {
+            for path in files.into_values().flatten() {
                 fs::remove_file(&path).map_err(failed("remove", &path))?;
             }
             Ok(())
@@ -202,7 +202,7 @@ pub(super) async fn remove_unnamed_by(catalogs: &[&Catalog], blobs: PathBuf) -> 
 async fn leave_out_named(
     catalog: &Catalog,
     first: u8,
-    files: &mut BTreeSet<(BlobId, PathBuf)>,
+    files: &mut BTreeMap<BlobId, Vec<PathBuf>>,
 ) -> Result<()> {
     let mut after = BlobId([0; 16]);
     after.0[0] = first;
@@ -217,24 +217,29 @@ async fn leave_out_named(
             if id.0[0] != first {
                 return Ok(());
             }
-            files.retain(|(of, _)| *of != id);
+            files.remove(&id);
             after = Some(id);
         }
     }
 }
 
-/// The blobs in a folder, with their files.
-fn files_in(folder: &Path, first: u8) -> BTreeSet<(BlobId, PathBuf)> {
+/// The blobs in a folder, with their files, of which one may have two.
+fn files_in(folder: &Path, first: u8) -> BTreeMap<BlobId, Vec<PathBuf>> {
+    let mut files = BTreeMap::<BlobId, Vec<PathBuf>>::new();
     let Ok(entries) = fs::read_dir(folder) else {
-        return BTreeSet::new();
+        return files;
     };
-    let blob = |path: PathBuf| {
+    let blob = |path: &Path| {
         let name = path.file_name()?.to_str()?;
         let id = BlobId::from_hex(&format!("{first:02x}{name}"));
-        Some((id.or_else(|| BlobId::from_hex(name))?, path))
+        id.or_else(|| BlobId::from_hex(name))
     };
-    let paths = entries.flatten().map(|entry| entry.path());
-    paths.filter_map(blob).collect()
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if let Some(id) = blob(&path) {
+            files.entry(id).or_default().push(path);
+        }
+    }
+    files
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Serving as a gateway of an engine: following and forwarding, until the lease is this one's; then
 //! serving, until it is not any more; and so on, until a signal asks for the end.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use coffer_keys::ExportIdentity;
 use coffer_vault::{
-    BlobCache, EngineSeat, FoundLog, Hesitation, LeaseKeeper, ServingRight, TakenLog, Turn, Vault,
-    VaultError, VaultOptions, blob_cache, has_log, prepare_cache, take_over_begun,
+    EngineSeat, FoundLog, LeaseKeeper, ServingRight, TakenLog, Turn, Vault, VaultError,
+    VaultOptions, blob_cache, has_log, prepare_cache, take_over_begun,
 };
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::config::args::DataListen;
@@ -17,11 +17,12 @@ use crate::connection::listen::{listen, local_address};
 use crate::error::Error;
 use crate::gateways::authority::share_authority;
 use crate::gateways::identity::GatewayIdentity;
-use crate::limits::{CACHE_TENDED_EVERY, GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_RETRY_MAX};
+use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_RETRY_MAX, GATEWAY_UNFIT_AFTER};
 use crate::secrets::engine_identity::gateway_identity;
 use crate::serve::follow::{Ended, Following, serve_standby};
 use crate::serve::gateway::Gateway;
 use crate::serve::gateway::disk::Disk;
+use crate::serve::gateway::tending::Tending;
 use crate::serve::listeners::Listeners;
 use crate::serve::signals::{Reloads, Signals};
 use crate::serve::standing::{EngineHow, EngineKey};
@@ -107,37 +108,6 @@ struct EngineGateway {
     taken: Option<(Listeners, TcpListener)>,
     tending: Tending,
     disk: Disk,
-}
-
-/// What keeps the cache of blobs within its bounds.
-#[derive(Default)]
-struct Tending(Option<JoinHandle<()>>);
-
-impl Tending {
-    /// A gateway whose disk has no room for what is new rather leaves the lease to others.
-    fn begin(&mut self, cache: BlobCache, hesitation: Hesitation) {
-        self.0 = Some(tokio::spawn(async move {
-            let look = cache.clone();
-            let _ = tokio::task::spawn_blocking(move || look.look()).await;
-            loop {
-                tokio::time::sleep(CACHE_TENDED_EVERY).await;
-                let cache = cache.clone();
-                let tended = tokio::task::spawn_blocking(move || {
-                    cache.tend();
-                    cache.is_full()
-                });
-                hesitation.set(tended.await.unwrap_or_default());
-            }
-        }));
-    }
-}
-
-impl Drop for Tending {
-    fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
-        }
-    }
 }
 
 impl EngineGateway {
@@ -243,46 +213,69 @@ impl EngineGateway {
         let server = begun(self.start(&vault, listeners, gateways), &vault).await?;
         self.disk.begin();
         let mut turns = self.keeper.turns();
-        let ended = loop {
-            tokio::select! {
-                _ = turns.wait_for(|turn| *turn != Turn::Mine) => break Ended::Again,
-                () = tokio::time::sleep(GATEWAY_RETRY) => {
-                    // Another time of the lease may have begun by now: it is not this one's.
-                    if !right.holds() || !vault.engine_goes_on() {
-                        tracing::warn!("this gateway serves no more, and follows");
-                        break Ended::Again;
+        let ended = {
+            // Beside the rest: a disk that hangs holds up no signal, nor the loss of the lease.
+            let mut fails = pin!(self.disk.fails(&vault, self.options.cache.as_ref()));
+            loop {
+                tokio::select! {
+                    _ = turns.wait_for(|turn| *turn != Turn::Mine) => break Ended::Again,
+                    () = tokio::time::sleep(GATEWAY_RETRY) => {
+                        // Another time of the lease may have begun by now: it is not this one's.
+                        if !right.holds() || !vault.engine_goes_on() {
+                            tracing::warn!("this gateway serves no more, and follows");
+                            break Ended::Again;
+                        }
                     }
                     // What was acknowledged is in the log, which the next goes on with.
-                    let cache = self.options.cache.as_ref();
-                    if let Some(why) = self.disk.why_left(&vault, cache).await {
+                    why = &mut fails => {
                         tracing::warn!(why, "this gateway leaves serving to another, and follows");
                         break Ended::Again;
                     }
-                }
-                () = reloads.next() => server.certificate.reload(),
-                name = signals.next() => {
-                    service_manager::stopping();
-                    tracing::info!(signal = name, "stopping: requests under way may end");
-                    break Ended::Stopped;
+                    () = reloads.next() => server.certificate.reload(),
+                    name = signals.next() => {
+                        service_manager::stopping();
+                        tracing::info!(signal = name, "stopping: requests under way may end");
+                        break Ended::Stopped;
+                    }
                 }
             }
         };
-        let patience = match ended {
-            Ended::Stopped => self.config.limits.shutdown_timeout(),
-            _ => {
-                vault.give_up_engine();
-                GATEWAY_PATIENCE
-            }
-        };
-        tokio::select! {
-            () = server.stop(patience) => {}
-            name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
-        }
-        vault.close().await;
+        self.end(server, &vault, &ended, signals).await;
         match ended {
             Ended::Again if !right.holds() => self.wait_for_store(&vault, signals).await,
             ended => Ok(ended),
         }
+    }
+
+    /// Ends what is served. A disk that hangs may keep it from ending for as long as it does: then
+    /// the lease is given back meanwhile, with which the right ends, and so nothing is acknowledged
+    /// or answered here any more, as where the lease is lost.
+    async fn end(&self, server: Server, vault: &Vault, ended: &Ended, signals: &mut Signals) {
+        let leaves = !matches!(ended, Ended::Stopped);
+        let patience = if leaves {
+            vault.give_up_engine();
+            GATEWAY_PATIENCE
+        } else {
+            self.config.limits.shutdown_timeout()
+        };
+        let mut ending = pin!(async {
+            tokio::select! {
+                () = server.stop(patience) => {}
+                name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
+            }
+            // A task of its own: what hangs in it keeps this one from nothing.
+            let vault = vault.clone();
+            let _ = tokio::spawn(async move { vault.close().await }).await;
+        });
+        if leaves {
+            let in_time = tokio::time::timeout(GATEWAY_UNFIT_AFTER, &mut ending).await;
+            if in_time.is_ok() {
+                return;
+            }
+            tracing::warn!("what this gateway served does not end: another takes the lease");
+            self.keeper.wants(false);
+        }
+        ending.await;
     }
 
     /// Opens what the log holds that was taken over; without one, makes a log, or goes on with what

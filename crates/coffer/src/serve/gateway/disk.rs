@@ -1,8 +1,10 @@
 //! Whether the disk of a gateway lets it serve: where it does not, another is to.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use coffer_vault::{BlobCache, Vault};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 use crate::limits::{GATEWAY_DISK_LOOKS_EVERY, GATEWAY_LEAVES_EVERY, GATEWAY_UNFIT_AFTER};
 
@@ -11,11 +13,14 @@ use crate::limits::{GATEWAY_DISK_LOOKS_EVERY, GATEWAY_LEAVES_EVERY, GATEWAY_UNFI
 pub struct Disk {
     /// Since when it has had no room for what is new, though another gateway may have.
     full: Since,
-    /// Since when nothing could be written at all.
+    /// Since when nothing could be written at all, though another gateway may.
     unwritable: Since,
+    /// Since when what was in the folder has been gone.
+    gone: Since,
     /// Whether there was a folder of buckets.
     had_buckets: bool,
-    looked: Option<Instant>,
+    /// A look that has not ended yet: one is under way at most, however long the disk hangs.
+    looking: Option<JoinHandle<Look>>,
     /// When serving was left to another for that.
     left: Option<Instant>,
 }
@@ -33,6 +38,26 @@ impl Since {
     }
 }
 
+/// What a look into the folder found.
+#[derive(Default)]
+struct Look {
+    is_full: bool,
+    /// None, where it could not be told.
+    has_buckets: Option<bool>,
+}
+
+/// All that a gateway is judged by.
+#[derive(Default)]
+struct Seen {
+    look: Look,
+    /// Why nothing can be written.
+    problem: Option<String>,
+    /// For how long nothing of the folder could be brought into the log.
+    fails_for: Option<Duration>,
+    /// Whether another gateway follows, and may serve better.
+    has_others: bool,
+}
+
 impl Disk {
     /// This gateway begins to serve.
     pub fn begin(&mut self) {
@@ -42,42 +67,74 @@ impl Disk {
         };
     }
 
-    /// Why this gateway is to leave serving to another now, if it is. One whose disk is full goes
-    /// on where there is no other: it answers what it has, and takes what makes room.
-    pub async fn why_left(&mut self, vault: &Vault, cache: Option<&BlobCache>) -> Option<String> {
-        let looked = self.looked;
-        if looked.is_some_and(|looked| looked.elapsed() < GATEWAY_DISK_LOOKS_EVERY) {
-            return None;
+    /// Waits until this gateway is to leave serving to another, and says why.
+    pub async fn fails(&mut self, vault: &Vault, cache: Option<&BlobCache>) -> String {
+        loop {
+            sleep(GATEWAY_DISK_LOOKS_EVERY).await;
+            let seen = self.see(vault, cache).await;
+            let why = self.why(seen);
+            let is_long_ago = |left: Instant| left.elapsed() >= GATEWAY_LEAVES_EVERY;
+            if let Some(why) = why
+                && self.left.is_none_or(is_long_ago)
+            {
+                self.left = Some(Instant::now());
+                return why;
+            }
         }
-        self.looked = Some(Instant::now());
-        let why = self.why(vault, cache).await?;
-        if self
-            .left
-            .is_some_and(|left| left.elapsed() < GATEWAY_LEAVES_EVERY)
-        {
-            return None;
-        }
-        self.left = Some(Instant::now());
-        Some(why)
     }
 
-    async fn why(&mut self, vault: &Vault, cache: Option<&BlobCache>) -> Option<String> {
-        let is_full = cache.is_some_and(BlobCache::is_full) && vault.has_followers();
-        if self.full.is_too_long(is_full) {
-            return Some("its disk is full".to_owned());
+    async fn see(&mut self, vault: &Vault, cache: Option<&BlobCache>) -> Seen {
+        let (problem, look) = tokio::join!(vault.why_not_writable(), self.look(vault, cache));
+        let silent = || "it does not answer".to_owned();
+        Seen {
+            problem: problem.or_else(|| look.is_none().then(silent)),
+            look: look.unwrap_or_default(),
+            fails_for: vault.engine_fails_here(),
+            has_others: vault.has_followers(),
         }
-        let mut problem = vault.why_not_writable().await;
-        let has_buckets = vault.data().join("buckets").is_dir();
-        self.had_buckets |= has_buckets;
-        if self.had_buckets && !has_buckets {
-            problem.get_or_insert_with(|| "what was in it is gone".to_owned());
-        }
-        if self.unwritable.is_too_long(problem.is_some()) {
+    }
+
+    /// None, where the disk does not answer.
+    async fn look(&mut self, vault: &Vault, cache: Option<&BlobCache>) -> Option<Look> {
+        let looking = self.looking.get_or_insert_with(|| {
+            let (buckets, cache) = (vault.data().join("buckets"), cache.cloned());
+            tokio::task::spawn_blocking(move || Look {
+                is_full: cache.as_ref().is_some_and(BlobCache::is_full),
+                has_buckets: buckets.try_exists().ok(),
+            })
+        });
+        let looked = timeout(GATEWAY_UNFIT_AFTER, looking).await.ok()?;
+        self.looking = None;
+        looked.ok()
+    }
+
+    /// Why this gateway is to leave serving to another, if it is. One that is alone goes on as well
+    /// as it can: it answers what it has, and one whose disk is full takes what makes room. What is
+    /// gone it can only fetch anew, which it does by following.
+    fn why(&mut self, seen: Seen) -> Option<String> {
+        let Seen {
+            look,
+            problem,
+            fails_for,
+            has_others,
+        } = seen;
+        let is_gone = self.had_buckets && look.has_buckets == Some(false);
+        self.had_buckets |= look.has_buckets == Some(true);
+        let is_full_too_long = self.full.is_too_long(look.is_full && has_others);
+        let is_gone_too_long = self.gone.is_too_long(is_gone);
+        let is_unwritable = problem.is_some() && has_others;
+        if self.unwritable.is_too_long(is_unwritable) {
             return problem.map(|problem| format!("its folder can't be used: {problem}"));
         }
-        let failed = vault.engine_fails_here();
-        let is_long = failed.is_some_and(|failed| failed > GATEWAY_UNFIT_AFTER);
-        is_long.then(|| "what is in its folder can't be brought into the log".to_owned())
+        if is_gone_too_long {
+            return Some("what was in its folder is gone".to_owned());
+        }
+        if is_full_too_long {
+            return Some("its disk is full".to_owned());
+        }
+        let is_long = fails_for.is_some_and(|failed| failed > GATEWAY_UNFIT_AFTER);
+        (is_long && has_others)
+            .then(|| "what is in its folder can't be brought into the log".to_owned())
     }
 }
 
@@ -94,5 +151,64 @@ mod tests {
         assert!(since.is_too_long(true));
         assert!(!since.is_too_long(false));
         assert!(!since.is_too_long(true), "it begins anew");
+    }
+
+    /// What a gateway does that has seen the same for long.
+    fn told(seen: impl Fn() -> Seen) -> Option<String> {
+        let mut disk = Disk {
+            had_buckets: true,
+            ..Disk::default()
+        };
+        assert_eq!(
+            disk.why(seen()).is_some(),
+            seen().fails_for.is_some() && seen().has_others
+        );
+        let long_ago = Instant::now().checked_sub(GATEWAY_UNFIT_AFTER * 2);
+        for since in [&mut disk.full, &mut disk.unwritable, &mut disk.gone] {
+            since.0 = since.0.and(long_ago);
+        }
+        disk.why(seen())
+    }
+
+    #[test]
+    fn who_is_alone_leaves_only_where_that_heals_it() {
+        let full = |has_others| Seen {
+            look: Look {
+                is_full: true,
+                has_buckets: Some(true),
+            },
+            has_others,
+            ..Seen::default()
+        };
+        let unwritable = |has_others| Seen {
+            problem: Some("read-only".to_owned()),
+            has_others,
+            ..Seen::default()
+        };
+        let failing = |has_others| Seen {
+            fails_for: Some(GATEWAY_UNFIT_AFTER * 2),
+            has_others,
+            ..Seen::default()
+        };
+        let gone = |has_others| Seen {
+            look: Look {
+                is_full: false,
+                has_buckets: Some(false),
+            },
+            has_others,
+            ..Seen::default()
+        };
+        for has_others in [false, true] {
+            assert_eq!(told(|| full(has_others)).is_some(), has_others);
+            assert_eq!(told(|| unwritable(has_others)).is_some(), has_others);
+            assert_eq!(told(|| failing(has_others)).is_some(), has_others);
+            assert!(told(|| gone(has_others)).is_some());
+            // What could not be told is not gone.
+            let unknown = || Seen {
+                has_others,
+                ..Seen::default()
+            };
+            assert_eq!(told(unknown), None);
+        }
     }
 }

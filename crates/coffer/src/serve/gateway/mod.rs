@@ -24,6 +24,8 @@ use crate::serve::request_limit::{PermitBody, RequestLimit};
 
 pub mod disk;
 
+pub mod tending;
+
 pub mod front;
 
 use self::front::{Front, FrontBody, There};
