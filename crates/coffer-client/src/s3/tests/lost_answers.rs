@@ -79,7 +79,7 @@ async fn what_was_stored_is_not_stored_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_there_before_does_not_count() {
     let other = checksum(Algorithm::Crc64Nvme, b"another").text();
-    let changes: [&[(&str, &str)]; 9] = [
+    let changes: [&[(&str, &str)]; 10] = [
         &[("last-modified", "Tue, 14 Nov 2023 22:12:20 GMT")],
         &[("x-amz-meta-of", "before")],
         &[("x-amz-meta-more", "than was sent")],
@@ -89,6 +89,7 @@ async fn what_was_there_before_does_not_count() {
         &[("x-amz-checksum-crc64nvme", "")],
         &[("content-length", "11")],
         &[("date", "")],
+        &[("x-coffer-stored", "damaged")],
     ];
     for change in changes {
         let anew = answer("200 OK", "");
