@@ -201,6 +201,19 @@ impl Mover {
         self.options.state.is_some() && !self.told.unnoted.load(Relaxed)
     }
 
+    /// Tells that one of many was not moved, and counts it.
+    pub fn failed(&self, what: String, error: &MoverError) -> Counts {
+        self.tell(&Event::Failed(&Failure {
+            what,
+            code: error.code().to_owned(),
+            message: error.to_string(),
+        }));
+        Counts {
+            failed: 1,
+            ..Counts::default()
+        }
+    }
+
     fn tell(&self, event: &Event<'_>) {
         self.watch.event(event);
     }

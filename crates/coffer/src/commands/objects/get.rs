@@ -142,7 +142,7 @@ async fn fetch_several(
     ended(progress, counts)
 }
 
-/// Prefixes one after the other, or all objects.
+/// Prefixes one after the other, or all objects. One that fails is told, and the others go on.
 async fn fetch_all(
     mover: &Arc<Mover>,
     wanted: Vec<(Location, PathBuf)>,
@@ -152,7 +152,9 @@ async fn fetch_all(
     let mut objects = Vec::new();
     for (from, path) in wanted {
         if is_recursive {
-            counts.include(mover.fetch_folder(&from.folder(), &path).await?);
+            let fetched = mover.fetch_folder(&from.folder(), &path).await;
+            let failed = |error| mover.failed(from.to_string(), &error);
+            counts.include(fetched.unwrap_or_else(failed));
         } else {
             objects.push((from.object()?, path));
         }

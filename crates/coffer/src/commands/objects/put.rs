@@ -173,7 +173,7 @@ fn all_named(sources: &[PathBuf], to: &Location) -> Result<Vec<(PathBuf, Locatio
     Ok(all)
 }
 
-/// Folders one after the other, and then all files.
+/// Folders one after the other, and then all files. One that fails is told, and the others go on.
 async fn put_all(
     mover: &Arc<Mover>,
     sources: Vec<(PathBuf, Location)>,
@@ -183,7 +183,9 @@ async fn put_all(
     let mut files = Vec::new();
     for (from, to) in sources {
         if is_recursive && from.is_dir() {
-            counts.include(mover.put_folder(&from, &to.folder()).await?);
+            let stored = mover.put_folder(&from, &to.folder()).await;
+            let failed = |error| mover.failed(from.display().to_string(), &error);
+            counts.include(stored.unwrap_or_else(failed));
         } else {
             files.push((from, to.object()?));
         }
