@@ -26,19 +26,19 @@ impl Mover {
         to: &Location,
     ) -> Result<Notes, MoverError> {
         let (mut notes, folder) = self.notes(absolute(from), to.to_string());
-        if notes.moved.is_empty() {
-            return Ok(notes);
-        }
-        match self.still_there(&notes, to).await {
-            Ok(there) => notes.moved.retain(|_, left| there.contains(&left.at)),
-            Err(error) if is_refusal(&error) => {
-                self.tell(&Event::Note(&format!(
-                    "what was stored before can't be listed, and so is stored again: {error}"
-                )));
-                notes.moved.clear();
+        if !notes.moved.is_empty() {
+            match self.still_there(&notes, to).await {
+                Ok(there) => notes.moved.retain(|_, left| there.contains(&left.at)),
+                Err(error) if is_refusal(&error) => {
+                    self.tell(&Event::Note(&format!(
+                        "what was stored before can't be listed, and so is stored again: {error}"
+                    )));
+                    notes.moved.clear();
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => return Err(error),
         }
+        // Also where nothing came of many beginnings.
         notes.shorten(&folder);
         Ok(notes)
     }
