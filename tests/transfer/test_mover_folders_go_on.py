@@ -1,5 +1,6 @@
 """A folder that was interrupted on its way goes on with the same command."""
 
+import fcntl
 import json
 import os
 import signal
@@ -195,3 +196,17 @@ def test_without_a_place_for_notes_it_is_said(mover, bucket, tree):
     mover.environment |= {"XDG_STATE_HOME": "", "HOME": "/proc/none"}
     _, words = broken_off(mover, signal.SIGINT, "put", "-r", tree, f"s3://{bucket}/")
     assert "begins anew; set XDG_STATE_HOME" in words
+    several = (tree / "in", tree, f"s3://{bucket}/")
+    _, words = broken_off(mover, signal.SIGINT, "put", "-r", *several)
+    assert "begins anew; set XDG_STATE_HOME" in words
+
+
+def test_where_another_keeps_the_notes_no_other_place_is_advised(mover, bucket, tree):
+    put = ("put", "-r", tree, f"s3://{bucket}/")
+    broken_off(mover, signal.SIGINT, *put)
+    [path] = notes(mover)
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        _, words = broken_off(mover, signal.SIGINT, *put)
+    assert "another coffer, which moves the same, keeps the notes" in words
+    assert "XDG_STATE_HOME" not in words

@@ -111,6 +111,8 @@ struct Told {
     unproven: AtomicBool,
     /// That what is stored of uploads can't be noted.
     unnoted: AtomicBool,
+    /// That another process notes what is moved of the same folder.
+    busy: AtomicBool,
 }
 
 impl Mover {
@@ -212,6 +214,12 @@ impl Mover {
             failed: 1,
             ..Counts::default()
         }
+    }
+
+    /// Whether another process has the notes of a folder that this one moves: what is interrupted of
+    /// it begins anew.
+    pub fn is_noted_by_another(&self) -> bool {
+        self.told.busy.load(Relaxed)
     }
 
     fn tell(&self, event: &Event<'_>) {

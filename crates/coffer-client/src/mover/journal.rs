@@ -81,7 +81,7 @@ impl Journal {
         self.add(head)
     }
 
-    /// Adds a line. Nothing stays of one for which there is no room: the next would be damaged, too.
+    /// Adds a line. Nothing stays of one that has no room: the next would be damaged, too.
     ///
     /// # Errors
     /// [`MoverError::Local`].

@@ -100,13 +100,16 @@ impl Mover {
     }
 
     fn tell_of_unnoted(&self, error: &MoverError) {
-        if self.told.unnoted.swap(true, Relaxed) {
+        let (told, advice) = match error {
+            MoverError::Busy { .. } => (&self.told.busy, ""),
+            _ => (
+                &self.told.unnoted,
+                "; set XDG_STATE_HOME to a folder that can be written, and it goes on",
+            ),
+        };
+        if told.swap(true, Relaxed) {
             return;
         }
-        let advice = match error {
-            MoverError::Busy { .. } => "",
-            _ => "; set XDG_STATE_HOME to a folder that can be written, and it goes on",
-        };
         let note = format!("{error}: what breaks off will begin anew{advice}");
         self.tell(&Event::Note(&note));
     }

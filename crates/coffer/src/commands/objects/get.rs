@@ -135,7 +135,12 @@ async fn fetch_several(
         .await?;
     let (working, is_recursive) = (Arc::clone(&mover), args.recursive);
     let work = async move { fetch_all(&working, wanted, is_recursive).await };
-    let counts = until_interrupted(GOES_ON_IN_PART, &mover, progress, work).await?;
+    let counts = until_interrupted(GOES_ON_IN_PART, &mover, progress, work).await;
+    // Objects that are named one by one go on by what lies beside their files.
+    let counts = counts.map_err(|error| match error {
+        error if is_recursive => unless_noted(error, &mover),
+        error => error,
+    })?;
     if counts.failed == 0 {
         mover.forget_notes();
     }

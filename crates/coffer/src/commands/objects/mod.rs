@@ -350,10 +350,18 @@ const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there 
                            note that: the same command begins anew; set XDG_STATE_HOME to a \
                            folder that can be written, and it goes on";
 
+/// The same, where another notes it.
+const NOTED_BY_ANOTHER: &str = "what was stored or fetched whole is there, but another coffer, \
+                                which moves the same, keeps the notes of it: the same command \
+                                begins anew";
+
 /// An error of a command that goes on by what was noted, if it could be.
 fn unless_noted(error: Error, mover: &Mover) -> Error {
     match error {
         Error::Interrupted { .. } if !mover.goes_on() => Error::Interrupted { left: BEGINS_ANEW },
+        Error::Interrupted { .. } if mover.is_noted_by_another() => Error::Interrupted {
+            left: NOTED_BY_ANOTHER,
+        },
         error => error,
     }
 }

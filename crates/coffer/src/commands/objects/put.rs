@@ -114,7 +114,8 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
             let named = all_named(several, &to)?;
             let (working, is_recursive) = (Arc::clone(&mover), args.recursive);
             let work = async move { put_all(&working, named, is_recursive).await };
-            until_interrupted(GOES_ON_IN_PART, &mover, &progress, work).await?
+            let counts = until_interrupted(GOES_ON_IN_PART, &mover, &progress, work).await;
+            counts.map_err(|error| unless_noted(error, &mover))?
         }
     };
     if args.recursive && counts.failed == 0 {
