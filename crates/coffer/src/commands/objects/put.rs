@@ -34,6 +34,8 @@ pub struct PutArgs {
     #[arg(long, requires = "recursive")]
     pub follow_links: bool,
     /// Do not wait until a server that opens later what comes sealed has done so
+    ///
+    /// With -r, large files that it has yet to open are stored again after an interruption.
     #[arg(long)]
     pub no_wait: bool,
     /// Media type of what is stored, e.g. video/mp4
