@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::SystemTime;
 
 use tokio::task::block_in_place;
 
@@ -158,12 +159,13 @@ impl Mover {
     ) -> Result<u64, MoverError> {
         let source = block_in_place(|| Source::open(path))?;
         let bytes = source.seen().bytes;
+        let is_fresh = source.seen().is_fresh(SystemTime::now());
         self.tell(&Event::Found { files: 1, bytes });
         let of = self.of_file(name, source.seen());
         let noting = notes.of(of);
         let (moved, etag) = self.put_known(source, path, name, noting.as_ref()).await?;
         // What the server has yet to open is looked at again. What has no tag is not found again.
-        if moved.stored.is_none() && !etag.is_empty() {
+        if moved.stored.is_none() && !etag.is_empty() && !is_fresh {
             let at = of_object(&name.key, &etag, bytes);
             notes.note(&of, &at, moved.verified);
         }
