@@ -157,8 +157,9 @@ async fn fetch_all(
     let mut objects = Vec::new();
     for (from, path) in wanted {
         if is_recursive {
+            let what = from.to_string();
             let fetched = mover.fetch_folder(&from.folder(), &path).await;
-            let failed = |error| mover.failed(from.to_string(), &error);
+            let failed = |error| mover.failed(what, &error);
             counts.include(fetched.unwrap_or_else(failed));
         } else {
             objects.push((from.object()?, path));
