@@ -216,8 +216,8 @@ impl Mover {
         }
     }
 
-    /// Whether another process has the notes of a folder that this one moves: what is interrupted of
-    /// it begins anew.
+    /// Whether another process has the notes of a folder that this one moves: what is interrupted
+    /// of it begins anew.
     pub fn is_noted_by_another(&self) -> bool {
         self.told.busy.load(Relaxed)
     }

@@ -159,7 +159,7 @@ async fn fetch_all(
         if is_recursive {
             let what = from.to_string();
             let fetched = mover.fetch_folder(&from.folder(), &path).await;
-            let failed = |error| mover.failed(what, &error);
+            let failed = |error: MoverError| mover.failed(what, &error);
             counts.include(fetched.unwrap_or_else(failed));
         } else {
             objects.push((from.object()?, path));

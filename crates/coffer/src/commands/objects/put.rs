@@ -187,7 +187,7 @@ async fn put_all(
     for (from, to) in sources {
         if is_recursive && from.is_dir() {
             let stored = mover.put_folder(&from, &to.folder()).await;
-            let failed = |error| mover.failed(from.display().to_string(), &error);
+            let failed = |error: MoverError| mover.failed(from.display().to_string(), &error);
             counts.include(stored.unwrap_or_else(failed));
         } else {
             files.push((from, to.object()?));
