@@ -12,6 +12,7 @@ class Watching:
 
     `before(method, path)` is called as a request has come, and `loses(method, path)` when the
     server has answered it: where that is true, the client's connection ends without the answer.
+    What `answers(method, path)` gives then, if it is not None, is the answer in its place.
     """
 
     def __init__(self, server):
@@ -21,6 +22,7 @@ class Watching:
         self.context = ssl.create_default_context(cafile=str(server.ca))
         self.before = lambda method, path: None
         self.loses = lambda method, path: False
+        self.answers = lambda method, path: None
         self.requests, self.lost = [], []
 
     def __enter__(self):
@@ -68,6 +70,9 @@ class Watching:
             return False
         if self.loses(method, path):
             self.lost.append((method, path))
+            return False
+        if (answer := self.answers(method, path)) is not None:
+            client.sendall(answer)
             return False
         client.sendall(head)
         status = int(head.split()[1])

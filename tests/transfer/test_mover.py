@@ -279,6 +279,8 @@ def test_versions_are_listed_with_their_ids(mover, s3, bucket, tmp_path):
     _, told = mover.run(*every, code=2, input=b"no\n")
     assert "All versions and delete markers" in told and "nothing was deleted" in told
     mover.run("rm", "--versions", f"s3://{bucket}/b", code=2)
+    mistyped = ("rm", "-r", "--versions", f"s3://{bucket}/none/", "--yes")
+    assert "no name begins with none/ (NoSuchKey)" in mover.run(*mistyped, code=1)[1]
     events = mover.events(*every, "--yes")
     assert (events[-1]["done"], events[-1]["failed"]) == (1005, 0)
     gone = {event["version_id"] for event in events if event["event"] == "deleted"}

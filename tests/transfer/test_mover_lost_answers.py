@@ -14,6 +14,9 @@ from harness.watching import Watching, one_of
 #: More than the clocks of client and server may differ, for an object to be older than a commit.
 OLDER_SECONDS = 3.1
 
+#: The server says itself that it does not know whether it did what was asked.
+DOUBT = b"HTTP/1.1 500 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
 
 @pytest.fixture
 def mover(serving, tmp_path):
@@ -160,6 +163,41 @@ def test_after_a_kill_nothing_else_counts_as_stored(serving, mover, client, tmp_
             client.put_object(Bucket="open", Key=key, Body=source.read_bytes())
         assert mover.done(*put)["kept_bytes"] == 0
     assert len(client.list_object_versions(Bucket="open", Prefix=key)["Versions"]) == 2
+
+
+@pytest.mark.parametrize("way", ["file", "folder"])
+def test_what_was_called_doubtful_is_stored_again_after_a_kill(
+    serving, mover, client, tmp_path, way
+):
+    """It is there, and may not be kept."""
+    tree, place = tmp_path / "tree", f"doubtful-{way}/"
+    tree.mkdir()
+    source = write_file(tree / "x", MIB)
+    what = ("-r", tree) if way == "folder" else (source,)
+    put = ("put", *what, f"s3://open/{place}", "--transfer", "tls")
+    started, asked = [], []
+
+    def kills_the_second(method, path):
+        if method == "PUT" and path.startswith(f"/open/{place}"):
+            asked.append(path)
+            if len(asked) == 2:
+                while not started:
+                    time.sleep(0.01)
+                started[0].kill()
+                raise OSError
+
+    def doubts(method, path):
+        return DOUBT if method == "PUT" and len(asked) == 1 else None
+
+    with Watching(serving) as between:
+        between.before, between.answers = kills_the_second, doubts
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        started.append(mover.start(*put))
+        assert started[0].wait(60) == -signal.SIGKILL
+        between.before, between.answers = (lambda *_: None), (lambda *_: None)
+        the_version(client, place)
+        assert mover.done(*put)["kept_bytes"] == 0
+    assert len(client.list_object_versions(Bucket="open", Prefix=place)["Versions"]) == 2
 
 
 def test_a_copy_whose_answer_is_lost_is_looked_at(mover, through, client, tmp_path):

@@ -1,8 +1,11 @@
 """coffer put and get of several files and objects at once, as cp takes them."""
 
+import time
+
 import pytest
 
 from harness.mover import Mover
+from harness.watching import Watching
 
 
 @pytest.fixture
@@ -55,6 +58,43 @@ def test_several_objects_are_fetched(mover, s3, bucket, tmp_path):
     below.mkdir()
     mover.run("get", "-r", f"s3://{bucket}/p/", f"s3://{bucket}/q", below)
     assert (below / "p/a").read_text() == "p/a" and (below / "q/c").read_text() == "q/c"
+    # A prefix that no name has is told, and the others go on.
+    typo = ("get", "-r", f"s3://{bucket}/typo/", f"s3://{bucket}/q/")
+    more = tmp_path / "more"
+    more.mkdir()
+    _, told = mover.run(*typo, more, code=1)
+    assert "no name begins with typo/" in told and "1 failed, 1 went well" in told
+    assert (more / "q/c").read_text() == "q/c"
+    events = mover.events(*typo, more, code=1)
+    [failed] = [event for event in events if event["event"] == "failed"]
+    assert (failed["what"], failed["code"]) == (f"s3://{bucket}/typo/", "NoSuchKey")
+
+
+def test_a_folder_that_can_not_be_begun_leaves_the_others_to_go_on(
+    mover, server, s3, bucket, files, tmp_path
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "d").write_text("d")
+    (files / "late").symlink_to(files / "missing")
+    put = ("put", "-r", "--follow-links", files, other, f"s3://{bucket}/p/", "--retries", "0")
+    # Files that were just made are not noted.
+    time.sleep(1.1)
+
+    def breaks(method, path):
+        if method == "GET" and "prefix=" in path and "from" in path:
+            raise OSError
+
+    with Watching(server) as between:
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        # Where something failed, there are notes, and what was stored is looked at.
+        mover.run(*put, code=1)
+        s3.delete_object(Bucket=bucket, Key="p/other/d")
+        between.before = breaks
+        events = mover.events(*put, code=1)
+    failed = [event["what"] for event in events if event["event"] == "failed"]
+    assert failed == [str(files)]
+    assert keys(s3, bucket, "p/other/") == ["p/other/d"]
 
 
 def test_what_is_wrong_with_several_is_told_before_any_is_moved(mover, s3, bucket, files, tmp_path):

@@ -112,3 +112,27 @@ def test_a_report_is_not_written_to_what_another_put_there(mover, bucket, shared
         assert held.read() == b"planted"
     assert rights(report) == (os.geteuid(), 0o600)
     assert report.read_bytes()
+
+
+@needs_root
+def test_a_report_follows_no_link_that_another_put_there(mover, bucket, shared, tmp_path):
+    tree, victim, link = tmp_path / "tree", tmp_path / "victim", shared / "report"
+    tree.mkdir()
+    (tree / "a").write_text("a")
+    victim.write_text("precious")
+    link.symlink_to(victim)
+    os.chown(link, ANOTHER, ANOTHER, follow_symlinks=False)
+    over = tmp_path / "over"
+    over.symlink_to(link)
+    for report in (link, over):
+        command = ("migrate", tree, f"s3://{bucket}", "--report", report)
+        _, told = mover.run(*command, code=2)
+        assert "is a link that another user may have put there" in told
+        assert victim.read_text() == "precious"
+    # One of this user's counts, and so does another's where others put nothing.
+    os.chown(link, os.geteuid(), -1, follow_symlinks=False)
+    mover.run(*command)
+    assert victim.read_text().startswith("{") and link.is_symlink()
+    os.chown(link, ANOTHER, ANOTHER, follow_symlinks=False)
+    shared.chmod(0o755)
+    mover.run(*command)

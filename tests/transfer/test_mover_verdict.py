@@ -103,6 +103,18 @@ def test_of_a_folder_what_is_damaged_is_named(altered, tmp_path):
     assert {event["code"] for event in failed.values()} == {"stored_damaged"}
     assert len(failed) == 1
     assert done | set(failed) == {"a", "b", "c", "small"}
+    # It is put again, as the message says.
+    events = mover.events("put", "-r", tree, "s3://open/t/", "--jobs", "1", "--transfer", "tls")
+    assert not [event for event in events if event["event"] == "failed"]
+    [damaged] = failed
+    [again] = [
+        event
+        for event in events
+        if event["event"] == "done" and event["from"].endswith(f"/{damaged}")
+    ]
+    assert (again["kept_bytes"], again["verified"]) == (0, True)
+    got = s3_client(server).get_object(Bucket="open", Key=f"t/{damaged}")["Body"].read()
+    assert got == (tree / damaged).read_bytes()
 
 
 class Answers(http.server.BaseHTTPRequestHandler):

@@ -1,5 +1,6 @@
 """Which server coffer put, get, ls, rm and cp mean: one as a whole, with its key and authority."""
 
+import os
 import subprocess
 
 import pytest
@@ -40,6 +41,26 @@ def test_the_folder_of_other_commands_is_meant_where_nothing_says_an_address(ser
     (home / "coffer-data").unlink()
     assert "say which server" in run(home, "ls", code=2, **keys)
     assert bucket in run(home, "ls", COFFER_DATA=str(server.data), **keys)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+def test_a_folder_that_another_user_put_there_is_not_meant(server, bucket, home):
+    key_id, secret = server.credentials()
+    keys = {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": secret}
+    folder = home / "coffer-data"
+    folder.symlink_to(server.data)
+    home.chmod(0o777)
+    assert bucket in run(home, "ls", **keys)
+    os.chown(folder, 65534, 65534, follow_symlinks=False)
+    assert "say which server" in run(home, "ls", code=2, **keys)
+    # Where it is named, that counts.
+    assert bucket in run(home, "ls", "--data", folder, **keys)
+    assert bucket in run(home, "ls", COFFER_DATA="coffer-data", **keys)
+    # So it does where no other could have put it.
+    home.chmod(0o755)
+    assert bucket in run(home, "ls", **keys)
+    os.chown(home, 65534, 65534)
+    assert "say which server" in run(home, "ls", code=2, **keys)
 
 
 def test_the_folder_of_the_configuration_is_meant(server, bucket, home):

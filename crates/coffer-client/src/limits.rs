@@ -125,6 +125,9 @@ pub const PART_HEADS_MAX: u32 = 1_000;
 /// Bytes of a part that is copied.
 pub const COPY_PART_BYTES: u64 = 1 << 30;
 
+/// Links that a name leads over, one after the other: the system follows no more.
+pub const LINKS_MAX: u32 = 40;
+
 /// How often a journal is opened again that was removed while it was opened.
 pub const JOURNAL_OPENS: u32 = 100;
 

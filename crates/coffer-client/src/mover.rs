@@ -66,7 +66,7 @@ pub(crate) use self::journal::make_own;
 pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::{Seen, Source};
-pub(crate) use self::target::is_unfinished;
+pub(crate) use self::target::{folder_of, is_trusted, is_unfinished};
 pub(crate) use self::times::{MTIME_HEADER, mtime_text};
 pub(crate) use self::together::Together;
 
@@ -111,6 +111,8 @@ struct Told {
     unproven: AtomicBool,
     /// That what is stored of uploads can't be noted.
     unnoted: AtomicBool,
+    /// That another process notes what is moved of the same folder.
+    busy: AtomicBool,
 }
 
 impl Mover {
@@ -199,6 +201,25 @@ impl Mover {
     /// Whether what is interrupted can be gone on with: not where there is no place for notes.
     pub fn goes_on(&self) -> bool {
         self.options.state.is_some() && !self.told.unnoted.load(Relaxed)
+    }
+
+    /// Tells that one of many was not moved, and counts it.
+    pub fn failed(&self, what: String, error: &MoverError) -> Counts {
+        self.tell(&Event::Failed(&Failure {
+            what,
+            code: error.code().to_owned(),
+            message: error.to_string(),
+        }));
+        Counts {
+            failed: 1,
+            ..Counts::default()
+        }
+    }
+
+    /// Whether another process has the notes of a folder that this one moves: what is interrupted
+    /// of it begins anew.
+    pub fn is_noted_by_another(&self) -> bool {
+        self.told.busy.load(Relaxed)
     }
 
     fn tell(&self, event: &Event<'_>) {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use crate::limits::MIGRATE_TOLD;
+use crate::limits::{LINKS_MAX, MIGRATE_TOLD};
 use crate::migrate::error::MigrateError;
-use crate::mover::{Failure, make_own};
+use crate::mover::{Failure, folder_of, is_trusted, make_own};
 
 /// Something that did not come.
 pub type Missing = Failure;
@@ -120,6 +120,11 @@ impl Open {
         if path == Path::new("-") {
             return Err(wrong("name a file; /dev/stdout is standard output"));
         }
+        if is_planted(path) {
+            return Err(wrong(
+                "is a link that another user may have put there: name the file that is meant",
+            ));
+        }
         let there = fs::metadata(path).ok();
         if there.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(wrong("is a folder: name a file in it"));
@@ -161,6 +166,22 @@ impl Open {
             failure: None,
         })
     }
+}
+
+/// Whether a name leads over a link that another user may have put there: what it points to, which
+/// that user may not be able to change, would be replaced.
+fn is_planted(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(to) = fs::read_link(&path) else {
+            return false;
+        };
+        if !is_trusted(&path) {
+            return true;
+        }
+        path = folder_of(&path).join(to);
+    }
+    false
 }
 
 /// Gathers it.

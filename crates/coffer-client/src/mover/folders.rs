@@ -17,7 +17,7 @@ use self::paths::{key_of, path_of};
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
-use crate::mover::events::{Event, Failure};
+use crate::mover::events::Event;
 use crate::mover::journal::Notes;
 use crate::mover::location::Location;
 use crate::mover::target::{check, is_unfinished};
@@ -83,12 +83,7 @@ impl Crowd {
     }
 
     fn failed(&mut self, what: String, error: &MoverError) {
-        self.counts.failed += 1;
-        self.mover.tell(&Event::Failed(&Failure {
-            what,
-            code: error.code().to_owned(),
-            message: error.to_string(),
-        }));
+        self.counts.include(self.mover.failed(what, error));
     }
 
     async fn all(mut self) -> Counts {

@@ -81,7 +81,7 @@ impl Journal {
         self.add(head)
     }
 
-    /// Adds a line.
+    /// Adds a line. Nothing stays of one that has no room: the next would be damaged, too.
     ///
     /// # Errors
     /// [`MoverError::Local`].
@@ -89,9 +89,13 @@ impl Journal {
         let mut text = serde_json::to_vec(line).unwrap_or_default();
         text.push(b'\n');
         let mut file = self.file.lock();
-        let written = file
-            .seek(SeekFrom::End(0))
-            .and_then(|_| file.write_all(&text));
+        let written = file.seek(SeekFrom::End(0)).and_then(|end| {
+            let written = file.write_all(&text);
+            if written.is_err() {
+                let _ = file.set_len(end);
+            }
+            written
+        });
         written.map_err(MoverError::local("writing", &self.path))
     }
 

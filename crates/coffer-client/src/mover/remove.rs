@@ -106,7 +106,7 @@ impl Mover {
     /// `removed` is told of each.
     ///
     /// # Errors
-    /// When they can't be listed; all else is told and counted.
+    /// When they can't be listed, or none has such a name; all else is told and counted.
     pub async fn remove_versions(
         self: &Arc<Self>,
         from: &Location,
@@ -115,6 +115,11 @@ impl Mover {
         let Location { bucket, key } = from;
         let mut counts = Counts::default();
         let mut page = self.client.list_versions(bucket, key, None).await?;
+        // A prefix that no name has was mistyped. A bucket may be empty.
+        if page.versions.is_empty() && page.next.is_none() && !key.is_empty() {
+            let prefix = key.clone();
+            return Err(MoverError::NoneBegins { prefix });
+        }
         loop {
             // What a page begins behind is still there when it is asked for.
             let next = match &page.next {

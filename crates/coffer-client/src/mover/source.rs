@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::mover::error::MoverError;
 
+/// Nanoseconds of a second.
+const NANOS: i128 = 1_000_000_000;
+
 /// A file, open, and what it was when it was opened.
 pub(crate) struct Source {
     file: File,
@@ -40,6 +43,17 @@ impl Seen {
             modified: (file.mtime(), file.mtime_nsec()),
             changed: (file.ctime(), file.ctime_nsec()),
         }
+    }
+
+    /// Whether it was changed so shortly before that another change may have left the same times:
+    /// the clocks of file systems go in steps.
+    pub(crate) fn is_fresh(&self, now: SystemTime) -> bool {
+        let (seconds, nanos) = self.changed;
+        let now = now
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        let changed = i128::from(seconds) * NANOS + i128::from(nanos);
+        (now.as_nanos() as i128) < changed + NANOS
     }
 
     /// The same as text. The device is left out: its number may be another after each start of the
@@ -134,7 +148,26 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn what_was_just_changed_may_change_unseen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "12345").unwrap();
+        let source = Source::open(&path).unwrap();
+        let (seconds, nanos) = source.seen().changed;
+        let changed = Duration::new(seconds.try_into().unwrap(), nanos.try_into().unwrap());
+        let changed = SystemTime::UNIX_EPOCH + changed;
+        for (ms, is_fresh) in [(0, true), (999, true), (1000, false), (5000, false)] {
+            let now = changed + Duration::from_millis(ms);
+            assert_eq!(source.seen().is_fresh(now), is_fresh, "{ms}");
+        }
+        // By a clock that was set back.
+        assert!(source.seen().is_fresh(changed - Duration::from_secs(60)));
+    }
 
     #[test]
     fn changes_are_seen() {
@@ -154,13 +187,13 @@ mod tests {
         ));
         assert!(source.check_unchanged().is_err());
         let source = open();
-        let later = SystemTime::now() + std::time::Duration::from_secs(9);
+        let later = SystemTime::now() + Duration::from_secs(9);
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(later).unwrap();
         assert!(source.check_unchanged().is_err());
         let source = open();
         // The clock of file systems goes in steps.
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
         std::fs::write(&path, "54321").unwrap();
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(source.modified()).unwrap();

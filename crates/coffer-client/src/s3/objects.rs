@@ -181,6 +181,36 @@ pub struct Deleted {
     pub failure: Option<(String, String)>,
 }
 
+/// What the answer to a DeleteObjects says of each object. It names those that failed: one that is
+/// something else, or names what was not asked for, would have all pass for deleted.
+fn outcomes(names: &[ObjectName], answer: &Element) -> Result<Vec<Deleted>, &'static str> {
+    if answer.name != "DeleteResult" {
+        return Err("is none to a deletion of many objects");
+    }
+    // Some name no version where one was asked for.
+    let is_of = |error: &Element, name: &ObjectName| {
+        let versions = (name.version_id.as_deref(), error.value_of("VersionId"));
+        let is_version = !matches!(versions, (Some(asked), Some(told)) if asked != told);
+        error.text_of("Key") == Some(name.key.as_str()) && is_version
+    };
+    let failures: Vec<&Element> = answer.all("Error").collect();
+    if { failures.iter() }.any(|error| !names.iter().any(|name| is_of(error, name))) {
+        return Err("says of others than were to be deleted that they were not");
+    }
+    let outcome = |name: &ObjectName| {
+        let failure = failures.iter().find(|error| is_of(error, name));
+        let failure = failure.map(|error| {
+            let text = |part| error.text_of(part).unwrap_or_default().to_owned();
+            (text("Code"), text("Message"))
+        });
+        Deleted {
+            name: name.clone(),
+            failure,
+        }
+    };
+    Ok(names.iter().map(outcome).collect())
+}
+
 impl Client {
     /// What is known of an object.
     ///
@@ -279,24 +309,7 @@ impl Client {
             .header("content-md5", BASE64.encode(md5))
             .body(body, None);
         let (answer, _) = self.document_if_answered(&request).await?;
-        let failures: Vec<_> = answer.all("Error").collect();
-        let outcome = |name: &ObjectName| {
-            let is_it = |error: &&&Element| {
-                let version_id = name.version_id.as_deref();
-                let same_version =
-                    version_id.is_none() || error.value_of("VersionId") == version_id;
-                error.text_of("Key") == Some(&name.key) && same_version
-            };
-            let failure = failures.iter().find(is_it).map(|error| {
-                let text = |part| error.text_of(part).unwrap_or_default().to_owned();
-                (text("Code"), text("Message"))
-            });
-            Deleted {
-                name: name.clone(),
-                failure,
-            }
-        };
-        Ok(names.iter().map(outcome).collect())
+        outcomes(names, &answer).map_err(|problem| self.unreadable(problem))
     }
 
     /// Sends, and reads the answer as XML; one that is lost ends it, for what was asked for may

@@ -13,6 +13,7 @@ use crate::s3::error::S3Error;
 use crate::s3::objects::{DESCRIPTION, METADATA, ObjectHead, ObjectName, REDIRECT_HEADER, Stored};
 use crate::s3::request::Request;
 use crate::s3::since::Since;
+use crate::sealed::{DAMAGED, STORED_HEADER};
 
 /// What a request is to store, and how it is known again.
 pub(crate) struct Awaited<'a> {
@@ -38,8 +39,10 @@ pub(crate) struct Awaited<'a> {
 pub(crate) type Doubted<'a> = dyn Fn() + Sync + 'a;
 
 impl Awaited<'_> {
+    /// Whether that is there. What the server found damaged is nothing that it gives out.
     fn is(&self, head: &ObjectHead) -> bool {
         head.bytes == self.bytes
+            && head.header(STORED_HEADER) != Some(DAMAGED)
             && self.began.is_before(head)
             && self.headers.iter().all(|header| self.is_told(head, header))
             && self.is_all_metadata(head)

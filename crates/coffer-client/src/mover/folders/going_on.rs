@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::SystemTime;
 
 use tokio::task::block_in_place;
 
@@ -26,19 +27,19 @@ impl Mover {
         to: &Location,
     ) -> Result<Notes, MoverError> {
         let (mut notes, folder) = self.notes(absolute(from), to.to_string());
-        if notes.moved.is_empty() {
-            return Ok(notes);
-        }
-        match self.still_there(&notes, to).await {
-            Ok(there) => notes.moved.retain(|_, left| there.contains(&left.at)),
-            Err(error) if is_refusal(&error) => {
-                self.tell(&Event::Note(&format!(
-                    "what was stored before can't be listed, and so is stored again: {error}"
-                )));
-                notes.moved.clear();
+        if !notes.moved.is_empty() {
+            match self.still_there(&notes, to).await {
+                Ok(there) => notes.moved.retain(|_, left| there.contains(&left.at)),
+                Err(error) if is_refusal(&error) => {
+                    self.tell(&Event::Note(&format!(
+                        "what was stored before can't be listed, and so is stored again: {error}"
+                    )));
+                    notes.moved.clear();
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => return Err(error),
         }
+        // Also where nothing came of many beginnings.
         notes.shorten(&folder);
         Ok(notes)
     }
@@ -100,13 +101,16 @@ impl Mover {
     }
 
     fn tell_of_unnoted(&self, error: &MoverError) {
-        if self.told.unnoted.swap(true, Relaxed) {
+        let (told, advice) = match error {
+            MoverError::Busy { .. } => (&self.told.busy, ""),
+            _ => (
+                &self.told.unnoted,
+                "; set XDG_STATE_HOME to a folder that can be written, and it goes on",
+            ),
+        };
+        if told.swap(true, Relaxed) {
             return;
         }
-        let advice = match error {
-            MoverError::Busy { .. } => "",
-            _ => "; set XDG_STATE_HOME to a folder that can be written, and it goes on",
-        };
         let note = format!("{error}: what breaks off will begin anew{advice}");
         self.tell(&Event::Note(&note));
     }
@@ -155,12 +159,13 @@ impl Mover {
     ) -> Result<u64, MoverError> {
         let source = block_in_place(|| Source::open(path))?;
         let bytes = source.seen().bytes;
+        let is_fresh = source.seen().is_fresh(SystemTime::now());
         self.tell(&Event::Found { files: 1, bytes });
         let of = self.of_file(name, source.seen());
         let noting = notes.of(of);
         let (moved, etag) = self.put_known(source, path, name, noting.as_ref()).await?;
         // What the server has yet to open is looked at again. What has no tag is not found again.
-        if moved.stored.is_none() && !etag.is_empty() {
+        if moved.stored.is_none() && !etag.is_empty() && !is_fresh {
             let at = of_object(&name.key, &etag, bytes);
             notes.note(&of, &at, moved.verified);
         }

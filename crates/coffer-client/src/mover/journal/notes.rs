@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,8 @@ pub(in crate::mover) struct Notes {
 pub(in crate::mover) struct Noting<'a> {
     notes: &'a Notes,
     of: Mark,
+    /// Whether a line says that it goes out.
+    is_begun: AtomicBool,
 }
 
 impl Noting<'_> {
@@ -71,13 +73,18 @@ impl Noting<'_> {
 
     /// Notes that it goes out.
     pub(in crate::mover) fn begin(&self, now: KeptTime) {
-        self.notes
-            .add(&FolderLine::Begun(hex::encode(self.of), now));
+        let begun = FolderLine::Begun(hex::encode(self.of), now);
+        let is_noted = self.notes.add(&begun);
+        self.is_begun.fetch_or(is_noted, Relaxed);
     }
 
-    /// Notes that it did not arrive, or not for certain.
+    /// Notes that it did not arrive, or not for certain. Where there is no room for that, all that
+    /// was noted goes: what is there would else be taken for it.
     pub(in crate::mover) fn end(&self) {
-        self.notes.add(&FolderLine::Ended(hex::encode(self.of)));
+        let is_noted = self.notes.add(&FolderLine::Ended(hex::encode(self.of)));
+        if self.is_begun.load(Relaxed) && !is_noted {
+            self.notes.clear();
+        }
     }
 }
 
@@ -151,13 +158,20 @@ impl Notes {
         }
     }
 
-    fn add(&self, line: &FolderLine) {
+    /// Whether it is noted now. What can't be noted goes all the same.
+    fn add(&self, line: &FolderLine) -> bool {
         let Some(journal) = &self.journal else {
-            return;
+            return false;
         };
-        if self.lines.fetch_add(1, Relaxed) < FOLDER_NOTES {
-            // What can't be noted goes all the same.
-            let _ = block_in_place(|| journal.add(line));
+        self.lines.fetch_add(1, Relaxed) < FOLDER_NOTES
+            && block_in_place(|| journal.add(line)).is_ok()
+    }
+
+    /// Forgets all of it.
+    fn clear(&self) {
+        if let Some(journal) = &self.journal {
+            block_in_place(|| journal.clear());
+            self.lines.store(0, Relaxed);
         }
     }
 
@@ -169,8 +183,12 @@ impl Notes {
 
     /// A file of the folder; none, where nothing is noted.
     pub(in crate::mover) fn of(&self, of: Mark) -> Option<Noting<'_>> {
-        let notes = self;
-        self.journal.is_some().then_some(Noting { notes, of })
+        let is_begun = AtomicBool::new(self.begun.contains_key(&of));
+        self.journal.is_some().then_some(Noting {
+            notes: self,
+            of,
+            is_begun,
+        })
     }
 
     /// Begins anew with what counts, where there are so many lines that there may be no room.
@@ -273,6 +291,35 @@ mod tests {
         assert!(path.exists());
         Arc::new(open(&path)).end(true);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_was_begun_is_forgotten_where_its_end_has_no_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes");
+        let (one, other) = ([1; 16], [2; 16]);
+        let notes = open(&path);
+        notes.note(&other, &other, true);
+        // Of what was not begun, no line says so.
+        notes.lines.store(FOLDER_NOTES, Relaxed);
+        let late = notes.of(one).unwrap();
+        late.begin(KeptTime::now().unwrap());
+        late.end();
+        drop(notes);
+        let notes = open(&path);
+        assert_eq!((notes.moved.len(), notes.begun.len()), (1, 0));
+        notes.of(one).unwrap().begin(KeptTime::now().unwrap());
+        drop(notes);
+        let notes = open(&path);
+        assert_eq!((notes.moved.len(), notes.begun.len()), (1, 1));
+        notes.lines.store(FOLDER_NOTES, Relaxed);
+        notes.of(one).unwrap().end();
+        // There is room again.
+        notes.note(&one, &other, true);
+        drop(notes);
+        let notes = open(&path);
+        assert!(notes.begun.is_empty());
+        assert!(notes.moved.contains_key(&one) && !notes.moved.contains_key(&other));
     }
 
     #[test]

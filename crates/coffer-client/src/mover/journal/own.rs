@@ -1,10 +1,12 @@
 //! Files of coffer's own that lie beside those of users. Where others may put files too, what has
-//! such a name may be theirs: who made it could read and write on in it.
+//! such a name may be theirs: who made it could read and write on in it. Where a file system keeps
+//! no owners or modes, as exFAT, each file looks so, and another in its place would as well.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
@@ -21,12 +23,13 @@ pub(crate) const OTHERS_WRITE: u32 = 0o022;
 /// # Errors
 /// [`MoverError::Unsuitable`], [`MoverError::Busy`], [`MoverError::Local`].
 pub(crate) fn open_own(path: &Path, mode: u32) -> Result<File, MoverError> {
-    let is_private = |there: &Metadata| there.mode() & OTHERS_WRITE == 0;
+    let is_private =
+        |there: &Metadata| there.mode() & OTHERS_WRITE == 0 || is_as_all_are(path, there);
     for _ in 0..JOURNAL_OPENS {
         if let Some(file) = reopen_own(path, is_private)? {
             return Ok(file);
         }
-        let is_others = |there: &Metadata| !is_own(there) || !is_private(there);
+        let is_others = |there: &Metadata| !is_own(path, there) || !is_private(there);
         if fs::symlink_metadata(path).is_ok_and(|there| is_others(&there)) {
             remove(path)?;
         }
@@ -61,13 +64,13 @@ pub(crate) fn reopen_own(
             if !there.is_file() {
                 return Err(no_file(path));
             }
-            Ok((is_own(&there) && is_it(&there)).then_some(file))
+            Ok((is_own(path, &there) && is_it(&there)).then_some(file))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => match fs::symlink_metadata(path) {
             Ok(there) if !there.is_file() => Err(no_file(path)),
             // What another user keeps closed.
-            Ok(there) if !is_own(&there) => Ok(None),
+            Ok(there) if !is_own(path, &there) => Ok(None),
             _ => Err(MoverError::local("writing", path)(error)),
         },
     }
@@ -100,8 +103,28 @@ pub(crate) fn is_named(file: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// Whether a file is this user's, and by no other name another's as well.
-fn is_own(there: &Metadata) -> bool {
-    there.uid() == geteuid().as_raw() && there.nlink() == 1
+fn is_own(path: &Path, there: &Metadata) -> bool {
+    let is_mine = there.uid() == geteuid().as_raw();
+    there.nlink() == 1 && (is_mine || is_as_all_are(path, there))
+}
+
+/// Whether a file that this user makes beside it, for itself alone, has the same owner, and may be
+/// written to by as many: then nothing would be won by another in its place.
+fn is_as_all_are(path: &Path, there: &Metadata) -> bool {
+    static TRIED: AtomicU64 = AtomicU64::new(0);
+    let (process, number) = (std::process::id(), TRIED.fetch_add(1, Relaxed));
+    // Nothing that is stored with a folder, if it stays.
+    let tried = path.with_file_name(format!(".{process}-{number}.coffer-journal"));
+    let Ok(file) = create(&tried, 0o600) else {
+        return false;
+    };
+    let made = file.metadata();
+    let _ = fs::remove_file(&tried);
+    made.is_ok_and(|made| is_no_worse(there, &made))
+}
+
+fn is_no_worse(there: &Metadata, made: &Metadata) -> bool {
+    there.uid() == made.uid() && there.mode() & OTHERS_WRITE & !made.mode() == 0
 }
 
 fn create(path: &Path, mode: u32) -> io::Result<File> {
@@ -164,6 +187,38 @@ mod tests {
         let private = open_own(&path, 0o600).unwrap();
         assert_ne!(held(&private), held(&new));
         assert_eq!(private.metadata().unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_looks_as_all_others_do_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, mode| {
+            let path = folder.path().join(name);
+            fs::write(&path, name).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            fs::metadata(&path).unwrap()
+        };
+        let (narrow, group, wide) = (file("n", 0o600), file("g", 0o660), file("w", 0o777));
+        for (there, made, expected) in [
+            (&wide, &wide, true),
+            (&group, &wide, true),
+            (&narrow, &wide, true),
+            (&narrow, &narrow, true),
+            (&wide, &group, false),
+            (&wide, &narrow, false),
+            (&group, &narrow, false),
+        ] {
+            assert_eq!(is_no_worse(there, made), expected);
+        }
+        // Here modes are kept, and nothing stays of what was tried.
+        let path = folder.path().join("w");
+        assert!(!is_as_all_are(&path, &wide));
+        assert!(is_as_all_are(&path, &narrow));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            assert!(!is_as_all_are(&path, &fs::metadata(&path).unwrap()));
+        }
     }
 
     #[test]

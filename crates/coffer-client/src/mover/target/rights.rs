@@ -16,7 +16,7 @@ const RIGHTS: u32 = 0o777;
 const OWNERS: u32 = 0o600;
 
 /// The folder that a file lies in.
-pub(super) fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
@@ -24,7 +24,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 
 /// Whether what has a name may hand on its rights: this user or the folder's put it there, or
 /// others can't. Else it may lie there so that what takes its place becomes another's.
-fn is_trusted(path: &Path) -> bool {
+pub(crate) fn is_trusted(path: &Path) -> bool {
     let (there, folder) = (fs::symlink_metadata(path), fs::metadata(folder_of(path)));
     let (Ok(there), Ok(folder)) = (there, folder) else {
         return false;

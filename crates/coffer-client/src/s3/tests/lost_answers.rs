@@ -79,7 +79,7 @@ async fn what_was_stored_is_not_stored_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_there_before_does_not_count() {
     let other = checksum(Algorithm::Crc64Nvme, b"another").text();
-    let changes: [&[(&str, &str)]; 9] = [
+    let changes: [&[(&str, &str)]; 10] = [
         &[("last-modified", "Tue, 14 Nov 2023 22:12:20 GMT")],
         &[("x-amz-meta-of", "before")],
         &[("x-amz-meta-more", "than was sent")],
@@ -89,6 +89,7 @@ async fn what_was_there_before_does_not_count() {
         &[("x-amz-checksum-crc64nvme", "")],
         &[("content-length", "11")],
         &[("date", "")],
+        &[("x-coffer-stored", "damaged")],
     ];
     for change in changes {
         let anew = answer("200 OK", "");
@@ -198,6 +199,53 @@ async fn a_lost_answer_about_many_is_told() {
     let error = client.delete_objects("b", &names).await.unwrap_err();
     assert!(error.is_without_answer(), "{error}");
     assert_eq!(serving.join().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_about_many_is_about_those_that_were_named() {
+    let of_version = ObjectName {
+        version_id: Some("v".to_owned()),
+        ..ObjectName::new("b", "two")
+    };
+    let names = [ObjectName::new("b", "one"), of_version];
+    let failed = |what: &str| {
+        let error = format!("<Error>{what}<Code>AccessDenied</Code></Error>");
+        format!("<DeleteResult>{error}</DeleteResult>")
+    };
+    for (said, is_kept) in [
+        ("<DeleteResult/>".to_owned(), [false, false]),
+        (failed("<Key>one</Key>"), [true, false]),
+        // The version of a delete marker that could not be put.
+        (
+            failed("<Key>one</Key><VersionId>w</VersionId>"),
+            [true, false],
+        ),
+        (
+            failed("<Key>two</Key><VersionId>v</VersionId>"),
+            [false, true],
+        ),
+        (failed("<Key>two</Key>"), [false, true]),
+    ] {
+        let (client, serving) = server(&[&answer("200 OK", &said)]);
+        let deleted = client.delete_objects("b", &names).await.unwrap();
+        let kept: Vec<bool> = { deleted.iter() }
+            .map(|deleted| deleted.failure.is_some())
+            .collect();
+        assert_eq!(kept, is_kept, "{said}");
+        serving.join().unwrap();
+    }
+    for said in [
+        String::new(),
+        "<Html/>".to_owned(),
+        failed("<Key>three</Key>"),
+        failed("<Key>two</Key><VersionId>w</VersionId>"),
+        failed(""),
+    ] {
+        let (client, serving) = server(&[&answer("200 OK", &said)]);
+        let error = client.delete_objects("b", &names).await.unwrap_err();
+        assert!(matches!(error, S3Error::Unreadable { .. }), "{error}");
+        serving.join().unwrap();
+    }
 }
 
 fn parts() -> Vec<DonePart> {

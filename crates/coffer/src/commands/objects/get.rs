@@ -135,14 +135,19 @@ async fn fetch_several(
         .await?;
     let (working, is_recursive) = (Arc::clone(&mover), args.recursive);
     let work = async move { fetch_all(&working, wanted, is_recursive).await };
-    let counts = until_interrupted(GOES_ON_IN_PART, &mover, progress, work).await?;
+    let counts = until_interrupted(GOES_ON_IN_PART, &mover, progress, work).await;
+    // Objects that are named one by one go on by what lies beside their files.
+    let counts = counts.map_err(|error| match error {
+        error if is_recursive => unless_noted(error, &mover),
+        error => error,
+    })?;
     if counts.failed == 0 {
         mover.forget_notes();
     }
     ended(progress, counts)
 }
 
-/// Prefixes one after the other, or all objects.
+/// Prefixes one after the other, or all objects. One that fails is told, and the others go on.
 async fn fetch_all(
     mover: &Arc<Mover>,
     wanted: Vec<(Location, PathBuf)>,
@@ -152,7 +157,10 @@ async fn fetch_all(
     let mut objects = Vec::new();
     for (from, path) in wanted {
         if is_recursive {
-            counts.include(mover.fetch_folder(&from.folder(), &path).await?);
+            let what = from.to_string();
+            let fetched = mover.fetch_folder(&from.folder(), &path).await;
+            let failed = |error: MoverError| mover.failed(what, &error);
+            counts.include(fetched.unwrap_or_else(failed));
         } else {
             objects.push((from.object()?, path));
         }

@@ -1,7 +1,9 @@
 //! `coffer put`, `get`, `ls`, `rm` and `cp`: files and objects, with coffer or another S3 server;
 //! and `migrate`, from another to coffer.
 
+use std::fs;
 use std::future::Future;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use clap::{Args, ValueEnum};
 use coffer_client::mover::{Counts, Location, Mover, MoverError, MoverOptions, Transfer};
 use coffer_client::s3::{Client, ClientOptions};
 use coffer_client::{AdminClient, Settings, Wanted};
+use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::args::{DataArgs, RemoteArgs};
@@ -157,7 +160,7 @@ impl Typed<'_> {
     }
 
     /// The data folder whose server may be meant: the one that was named, else, where no address
-    /// is, the one that other commands take.
+    /// is, the one that other commands take, unless another user may have put it there.
     fn folder(&self) -> Result<Option<Folder>, Error> {
         let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let of_environment = |name: &str, value: &Path| {
@@ -184,9 +187,14 @@ impl Typed<'_> {
         if is_implied && (has_address || self.remote.endpoint.is_some()) {
             return Ok(None);
         }
+        let is_named = named.is_some();
         let path = named.unwrap_or_else(|| PathBuf::from(DATA_DEFAULT));
-        let folder = Folder { path, is_implied };
-        Ok(Some(folder).filter(|folder| !is_implied || folder.path.is_dir()))
+        let may_be_meant = if is_named {
+            !is_implied || path.is_dir()
+        } else {
+            path.is_dir() && is_trusted(&path)
+        };
+        Ok(may_be_meant.then_some(Folder { path, is_implied }))
     }
 
     /// Moves files as these arguments say.
@@ -216,6 +224,25 @@ struct Folder {
     /// Whether it is meant only where nothing else says an address.
     is_implied: bool,
 }
+
+/// Whether a folder that was not named is what this user or root put there, or lies where no other
+/// user puts files. Whose it is says with whose key and authority a server is reached, and so who
+/// gets what is stored.
+fn is_trusted(path: &Path) -> bool {
+    let is_ours = |there: &fs::Metadata| there.uid() == geteuid().as_raw() || there.uid() == 0;
+    // Of a link counts who put it there.
+    if fs::symlink_metadata(path).is_ok_and(|there| is_ours(&there)) {
+        return true;
+    }
+    let around = path
+        .parent()
+        .filter(|around| !around.as_os_str().is_empty());
+    let around = fs::metadata(around.unwrap_or(Path::new(".")));
+    around.is_ok_and(|around| is_ours(&around) && around.mode() & OTHERS_WRITE == 0)
+}
+
+/// The bits of a mode by which others than the owner may write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// What says an access key, in the environment.
 const KEY_VARIABLES: [&str; 3] = [
@@ -323,10 +350,18 @@ const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there 
                            note that: the same command begins anew; set XDG_STATE_HOME to a \
                            folder that can be written, and it goes on";
 
+/// The same, where another notes it.
+const NOTED_BY_ANOTHER: &str = "what was stored or fetched whole is there, but another coffer, \
+                                which moves the same, keeps the notes of it: the same command \
+                                begins anew";
+
 /// An error of a command that goes on by what was noted, if it could be.
 fn unless_noted(error: Error, mover: &Mover) -> Error {
     match error {
         Error::Interrupted { .. } if !mover.goes_on() => Error::Interrupted { left: BEGINS_ANEW },
+        Error::Interrupted { .. } if mover.is_noted_by_another() => Error::Interrupted {
+            left: NOTED_BY_ANOTHER,
+        },
         error => error,
     }
 }

@@ -34,6 +34,8 @@ pub struct PutArgs {
     #[arg(long, requires = "recursive")]
     pub follow_links: bool,
     /// Do not wait until a server that opens later what comes sealed has done so
+    ///
+    /// With -r, large files that it has yet to open are stored again after an interruption.
     #[arg(long)]
     pub no_wait: bool,
     /// Media type of what is stored, e.g. video/mp4
@@ -114,7 +116,8 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
             let named = all_named(several, &to)?;
             let (working, is_recursive) = (Arc::clone(&mover), args.recursive);
             let work = async move { put_all(&working, named, is_recursive).await };
-            until_interrupted(GOES_ON_IN_PART, &mover, &progress, work).await?
+            let counts = until_interrupted(GOES_ON_IN_PART, &mover, &progress, work).await;
+            counts.map_err(|error| unless_noted(error, &mover))?
         }
     };
     if args.recursive && counts.failed == 0 {
@@ -173,7 +176,7 @@ fn all_named(sources: &[PathBuf], to: &Location) -> Result<Vec<(PathBuf, Locatio
     Ok(all)
 }
 
-/// Folders one after the other, and then all files.
+/// Folders one after the other, and then all files. One that fails is told, and the others go on.
 async fn put_all(
     mover: &Arc<Mover>,
     sources: Vec<(PathBuf, Location)>,
@@ -183,7 +186,9 @@ async fn put_all(
     let mut files = Vec::new();
     for (from, to) in sources {
         if is_recursive && from.is_dir() {
-            counts.include(mover.put_folder(&from, &to.folder()).await?);
+            let stored = mover.put_folder(&from, &to.folder()).await;
+            let failed = |error: MoverError| mover.failed(from.display().to_string(), &error);
+            counts.include(stored.unwrap_or_else(failed));
         } else {
             files.push((from, to.object()?));
         }
