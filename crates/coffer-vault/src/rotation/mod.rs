@@ -262,13 +262,14 @@ impl Vault {
             // It is being erased. Should that fail, its keys are still to be rotated.
             has_waited = true;
             let _changing = inner.changing_buckets.lock().await;
-            match inner.system.is_going(id) {
-                true if inner.system.is_an_erase_in_doubt() => {
-                    return Err(VaultError::SystemInDoubt);
-                }
-                // It is ordered.
-                true => return Ok(None),
-                false => {}
+            if inner.system.is_going(id) {
+                // It is ordered, or may be.
+                let is_in_doubt = inner.system.is_an_erase_in_doubt();
+                return if is_in_doubt {
+                    Err(VaultError::SystemInDoubt)
+                } else {
+                    Ok(None)
+                };
             }
         }
     }
