@@ -57,7 +57,8 @@ impl Vault {
                     go when it ends";
         match cut_off.is_request_left {
             Some(true) => left.push(format!(
-                "a reader inside the server had not ended when the erase was acknowledged; it {held}"
+                "a reader inside the server had not ended when the erase was acknowledged; it \
+                 {held}"
             )),
             Some(false) => checked.push(
                 "no reader and no writer was left, and the catalogs were closed; the keys in \

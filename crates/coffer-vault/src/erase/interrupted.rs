@@ -72,7 +72,8 @@ fn destroyed(
         system.drop_document(Kind::Erase, draft.id())?;
         tracing::warn!(
             level = %draft.level.id,
-            "an erase was interrupted before it began: ask for it again"
+            "an erase that was interrupted is not completed, for its draft is of an earlier \
+             version or of an older copy: nothing of it was erased. Ask for it again"
         );
         return Ok(None);
     }

@@ -40,6 +40,10 @@ impl Vault {
         let mut buckets = keystore.buckets();
         // One whose folder is still to come from another server has nothing to rewrap yet.
         let system = &self.inner.system;
+        // It would keep its keys, should it not be ordered to be erased.
+        if system.is_an_erase_in_doubt() && system.has_going_of(id) {
+            return Err(VaultError::SystemInDoubt);
+        }
         let is_here = |bucket: &BucketEntry| system.bucket_of_id(bucket.id).is_some();
         buckets.retain(|bucket| bucket.level_id == level.id && is_here(bucket));
         Ok(Plan {
@@ -262,13 +266,14 @@ impl Vault {
             // It is being erased. Should that fail, its keys are still to be rotated.
             has_waited = true;
             let _changing = inner.changing_buckets.lock().await;
-            match inner.system.is_going(id) {
-                true if inner.system.is_an_erase_in_doubt() => {
-                    return Err(VaultError::SystemInDoubt);
-                }
-                // It is ordered.
-                true => return Ok(None),
-                false => {}
+            if inner.system.is_going(id) {
+                // It is ordered, or may be.
+                let is_in_doubt = inner.system.is_an_erase_in_doubt();
+                return if is_in_doubt {
+                    Err(VaultError::SystemInDoubt)
+                } else {
+                    Ok(None)
+                };
             }
         }
     }

@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use coffer_keys::{BucketEntry, ErasedWhat, ExportIdentity, LevelEntry};
 use coffer_seal::BucketId;
-use futures::StreamExt;
 
 use crate::access::{Actor, BucketName, Subject};
 use crate::admin::NewLevel;
 use crate::approvals::GuardedOutcome;
-use crate::backup::BackupEvent;
 use crate::erase::EraseDraft;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::freshness::ANCHOR_FILE;
@@ -100,41 +98,6 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         }
         vault.close().await;
     }
-}
-
-async fn backed_up(vault: &Vault, folder: &Path) -> BackupEvent {
-    let events = vault.back_up(&LOCAL, folder).await.unwrap();
-    let mut events = std::pin::pin!(events);
-    while let Some(event) = events.next().await {
-        if !matches!(event, BackupEvent::Progress(_)) {
-            return event;
-        }
-    }
-    panic!("it ends with neither");
-}
-
-/// Such a bucket is out of sight, and may not be gone: a copy without it would lose it.
-#[tokio::test(flavor = "multi_thread")]
-async fn no_backup_leaves_out_what_may_not_be_ordered_to_be_erased() {
-    let root = tempfile::tempdir().unwrap();
-    let (vault, _subject, name) = scene(&root.path().join("data")).await;
-    let system = &vault.inner.system;
-    let id = system.bucket(&name).unwrap().id;
-    let aside = system.set_aside(&[id], None);
-    system.begin_erase_doubt();
-    let folder = root.path().join("backup");
-    let refused = backed_up(&vault, &folder).await;
-    assert!(matches!(
-        refused,
-        BackupEvent::Failed(VaultError::SystemInDoubt)
-    ));
-    system.put_back(aside, None);
-    system.end_erase_doubt();
-    let BackupEvent::Done { counts, .. } = backed_up(&vault, &folder).await else {
-        panic!("nothing is in doubt any more");
-    };
-    assert_eq!(counts.bucket_count, 1);
-    vault.close().await;
 }
 
 /// Keeps the draft of an erase of a level.

@@ -1,5 +1,7 @@
 //! Tests of the vault that concern several rooms.
 
+mod copies_in_doubt;
+
 mod erase_doubts;
 
 mod erase_races;
