@@ -87,7 +87,7 @@ pub(crate) async fn scene(data: &Path) -> (Vault, Arc<Subject>) {
 }
 
 pub(crate) async fn ended(vault: &Vault) -> Rotation {
-    for _ in 0..2_000 {
+    for _ in 0..6_000 {
         let rotation = vault.rotations(&LOCAL).await.unwrap().pop().unwrap();
         if rotation.ended_ms.is_some() {
             return rotation;
