@@ -12,6 +12,7 @@ from harness.sealed_copies import (
     blobs_in,
     caught_up,
     check,
+    files_in,
     keys_of,
     made,
     put,
@@ -114,7 +115,12 @@ def test_a_store_that_alters_or_rolls_back_is_found_out(server, tmp_path):
     copy = tmp_path / "copy"
     replica(server, "add", "far", url_of(copy))
     put(server, ["small-1", "middle-1"])
-    told = caught_up(server)
+    # What a round that is under way has put, no head names yet.
+    there = None
+    while there != (now := sorted(files_in(copy))):
+        there = now
+        told = caught_up(server)
+        time.sleep(1.5)
     server.stop()
     keys = keys_of(server, tmp_path / "keys")
 

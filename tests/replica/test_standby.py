@@ -1,5 +1,7 @@
 """A standby: reads of a sealed copy within seconds of the original, and all else refused."""
 
+import itertools
+import os
 import shutil
 
 import pytest
@@ -99,16 +101,22 @@ def test_all_else_is_refused_in_a_sentence(server, followed):
     within(is_known)
 
 
+def named_with(folder, part):
+    """The folders that hold something of such a name. States may go while it looks."""
+    found = os.walk(folder)
+    return [path for path, *held in found if any(part in name for name in itertools.chain(*held))]
+
+
 def test_an_erase_reaches_it(server, followed):
     s3_client(server).create_bucket(Bucket="spare")
     put(server, ["middle-1"], bucket="spare")
     within(has(followed, ["middle-1"], "spare"))
     id_of = {bucket["name"]: bucket["id"] for bucket in ask(server, "bucket", "list")}
-    assert list(followed.data.rglob(f"buckets/{id_of['spare']}"))
+    assert named_with(followed.data, id_of["spare"])
     run(server, "bucket", "erase", "spare", "--yes")
     within(lambda: not names_at(followed, "spare"))
     assert refused_by(client(followed).get_object, Bucket="spare", Key="middle-1")[0] == 404
-    within(lambda: not list(followed.data.rglob(f"*{id_of['spare']}*")))
+    within(lambda: not named_with(followed.data, id_of["spare"]))
     check(followed, ["small-1", "middle-1", "large-1"])
 
 
