@@ -19,7 +19,12 @@ mod search;
 
 mod reads;
 
+mod standing;
+
 pub use protocol::Step;
 pub use reads::{ANSWERED, FRESH_READS, ReadRules, ReadState, ReadStep, Readers, TAKEN};
 pub use search::{Bounds, Cluster, DURABLE, FRESH, PROGRESS, TAKEN_OVER};
+pub use standing::{
+    STANDS_AGAIN, STANDS_FRESH, Standers, StandingRules, StandingState, StandingStep,
+};
 pub use state::{Gateway, Rules, State};

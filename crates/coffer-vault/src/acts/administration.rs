@@ -68,7 +68,7 @@ impl Vault {
         tracing::info!(%actor, act = name.name(), record = number, "administration");
         let (this, actor) = (self.clone(), actor.clone());
         let acting = tokio::spawn(async move {
-            let under_way = this.inner.copies.waited_for.begin_change();
+            let under_way = this.inner.copies.waited_for.begin_change(None);
             let acting = this.inner.followers.begin_act();
             let (outcome, ended) = match work.await {
                 Ok((value, told)) => {

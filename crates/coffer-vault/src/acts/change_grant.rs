@@ -165,7 +165,8 @@ impl ChangeGrant {
             .is_err_and(VaultError::tells_what_is_stored)
         {
             self.note_read().await?;
-            vault.inner.copies.waited_for.settle_read().await?;
+            let waited_for = &vault.inner.copies.waited_for;
+            waited_for.settle_read(Some(self.bucket.id)).await?;
         }
         outcome.inspect_err(|error| self.permit.count_full(error))
     }
@@ -220,7 +221,7 @@ impl ChangeGrant {
         };
         let (bucket, permit) = (self.bucket.clone(), self.permit.clone());
         let waits = !self.is_within_act;
-        let under_way = copies.waited_for.begin_change();
+        let under_way = copies.waited_for.begin_change(Some(bucket.id));
         ToItsEnd::new(async move {
             let committed = async {
                 let _guard = permit.to_commit(&bucket).await?;
@@ -241,7 +242,8 @@ impl ChangeGrant {
                 .is_err_and(VaultError::tells_what_is_stored)
             {
                 permit.note_read().await?;
-                permit.vault.inner.copies.waited_for.settle_read().await?;
+                let waited_for = &permit.vault.inner.copies.waited_for;
+                waited_for.settle_read(Some(bucket.id)).await?;
             }
             let (vault, subject) = (&permit.vault, &permit.marked.subject);
             let outcome = vault.noting_refusal(subject, &permit.row, outcome).await;

@@ -75,9 +75,9 @@ impl<'s> ReadGrant<'s> {
         }
         let waited_for = &self.vault.inner.copies.waited_for;
         if self.audit.is_some() || self.reading.is_some() {
-            waited_for.settle_what_a_read_left().await?;
+            waited_for.settle_what_a_read_left(Some(bucket.id)).await?;
         } else {
-            waited_for.settle_read().await?;
+            waited_for.settle_read(Some(bucket.id)).await?;
         }
         Ok((outcome?, self.reading))
     }

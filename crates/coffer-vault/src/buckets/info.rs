@@ -182,7 +182,7 @@ impl Vault {
         };
         let rows = self.certain(may_tell)?.into_iter();
         let told = |row: Arc<BucketRow>| Some(info(&row, self.inner.tag(&row).ok()?));
-        self.inner.copies.waited_for.settle_read().await?;
+        self.inner.copies.waited_for.settle_read(None).await?;
         Ok(rows.filter_map(told).collect())
     }
 }

@@ -12,6 +12,8 @@ use crate::fence::FencedBy;
 
 mod registry;
 
+mod standing;
+
 mod unacknowledged;
 
 mod synchronous;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use coffer_seal::BucketId;
 use futures::future::join_all;
 use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::unacknowledged::{Unacknowledged, UnderWay};
 use crate::error::{CopyError, Result, VaultError};
@@ -221,15 +222,16 @@ impl WaitedFor {
         self.unacknowledged.hold_readers();
     }
 
-    /// To be called before a change may show, and held until it was acknowledged; none, where
-    /// readers don't wait.
-    pub(crate) fn begin_change(&self) -> Option<UnderWay> {
-        self.unacknowledged.begin()
+    /// To be called before a change of this bucket, or of what is in none, may show, and held until
+    /// it was acknowledged; none, where readers don't wait.
+    pub(crate) fn begin_change(&self, of: Option<BucketId>) -> Option<UnderWay> {
+        self.unacknowledged.begin(of)
     }
 
     /// As [`WaitedFor::acknowledge`], of a change that was begun so.
     pub(crate) async fn acknowledge_change(&self, under_way: Option<&UnderWay>) -> Result<()> {
-        let acknowledged = self.acknowledge().await;
+        let of = under_way.and_then(|under_way| under_way.of);
+        let acknowledged = self.acknowledge(of).await;
         if let (Err(_), Some(under_way)) = (&acknowledged, under_way) {
             under_way.is_in_doubt();
         }
@@ -256,15 +258,18 @@ impl WaitedFor {
         Ok(changed)
     }
 
-    /// After a read, before it is answered: waits until a head has what it may have seen.
+    /// After a read of this bucket, or of more, before it is answered: waits until a head has what
+    /// it may have seen.
     ///
     /// # Errors
     /// As [`WaitedFor::acknowledge`]: it is in doubt whether what was read stays.
-    pub(crate) async fn settle_read(&self) -> Result<()> {
+    pub(crate) async fn settle_read(&self, of: Option<BucketId>) -> Result<()> {
         let Some(seen) = self.unacknowledged.seen() else {
             return Ok(());
         };
-        self.acknowledge().await?;
+        // What is in doubt is settled for readers of all buckets.
+        let of = of.filter(|_| !self.unacknowledged.is_any_in_doubt());
+        self.acknowledge(of).await?;
         self.unacknowledged.settle(seen);
         Ok(())
     }
@@ -274,18 +279,49 @@ impl WaitedFor {
     ///
     /// # Errors
     /// As [`WaitedFor::acknowledge`].
-    pub(crate) async fn settle_what_a_read_left(&self) -> Result<()> {
+    pub(crate) async fn settle_what_a_read_left(&self, of: Option<BucketId>) -> Result<()> {
         if self.unacknowledged.holds_readers() {
-            self.acknowledge().await?;
+            self.acknowledge(of).await?;
         }
         Ok(())
     }
 
-    /// Waits until all that is durable here is in all of these copies. No lock is to be held.
+    /// Of these buckets, those of which what a gateway that follows is told stands for a moment, as
+    /// it was looked at after this time; none, where nothing does.
+    pub(crate) fn stand(
+        &self,
+        asked: impl Iterator<Item = BucketId>,
+        looked_at: Duration,
+    ) -> Option<Vec<BucketId>> {
+        self.unacknowledged.stand(asked, looked_at)
+    }
+
+    /// Whether this bucket, or what is in none, is being changed and gateways that follow may answer
+    /// by what was before: none is told of it yet.
+    pub(crate) fn is_bridled(&self, part: Option<BucketId>) -> bool {
+        self.unacknowledged.is_bridled(part)
+    }
+
+    /// Whether something is in doubt that no read has settled yet, and nothing is under way.
+    pub(crate) fn is_to_be_settled(&self) -> bool {
+        self.unacknowledged.is_to_be_settled()
+    }
+
+    /// Waits until all that is durable here is in all of these copies, and no gateway answers by
+    /// what was before it: in this bucket and in none, or in all. No lock is to be held.
     ///
     /// # Errors
     /// [`CopyError::NotYet`], [`CopyError::NotAnyMore`]: it is in doubt.
-    pub(crate) async fn acknowledge(&self) -> Result<()> {
+    pub(crate) async fn acknowledge(&self, of: Option<BucketId>) -> Result<()> {
+        self.reach_copies().await?;
+        let stands = self.unacknowledged.stands_for(of);
+        if !stands.is_zero() {
+            sleep(stands).await;
+        }
+        Ok(())
+    }
+
+    async fn reach_copies(&self) -> Result<()> {
         let all: Vec<Arc<Synchronous>> = {
             let all = self.copies.read();
             if all.is_empty() {

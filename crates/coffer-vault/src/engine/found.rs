@@ -9,7 +9,7 @@ use super::cache::note_log;
 use crate::blocking::blocking;
 use crate::copies::{CopyState, EngineSeat, LOG_NAME};
 use crate::error::{CopyError, Result};
-use crate::limits::{ENGINE_FOUND_LOOKS_EVERY, ENGINE_KEEP_MS};
+use crate::limits::{ANSWERS_STAND, ENGINE_FOUND_LOOKS_EVERY, ENGINE_KEEP_MS};
 use crate::replica::NewCopy;
 use crate::vault::Vault;
 
@@ -53,6 +53,9 @@ impl Vault {
             return Ok(());
         };
         if let Some(taken) = seat.taken_event() {
+            // What the gateway before told those that follow may stand for so long: nothing is
+            // shown here before.
+            sleep(ANSWERS_STAND).await;
             if let Err(error) = self.inner.audit.record(taken).await {
                 tracing::error!(%error, "the audit log can't say that this gateway took over");
             }

@@ -1,7 +1,7 @@
 //! The side of the gateway that serves: who may answer reads beside it, and until when.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use coffer_seal::random_bytes;
@@ -24,6 +24,8 @@ pub(crate) struct Followers {
     acting: AtomicUsize,
     /// How often something was taken away that a state of before has.
     taken_away: AtomicU64,
+    /// Whether what is in doubt is being settled for them.
+    is_settling: AtomicBool,
 }
 
 /// A time of serving.
@@ -109,7 +111,18 @@ impl Followers {
             changed: Notify::new(),
             acting: AtomicUsize::new(0),
             taken_away: AtomicU64::new(0),
+            is_settling: AtomicBool::new(false),
         }
+    }
+
+    /// What is in doubt is to be settled: whether it is not being so already.
+    pub(crate) fn begin_settling(&self) -> bool {
+        !self.is_settling.swap(true, Ordering::SeqCst)
+    }
+
+    /// It was tried.
+    pub(crate) fn end_settling(&self) {
+        self.is_settling.store(false, Ordering::SeqCst);
     }
 
     /// An act of administration begins: what it does may show before it is committed.

@@ -38,6 +38,18 @@ pub struct ReadAnswer {
     pub(crate) keystore_generation: u64,
     /// Commits of catalogs, as far as they are known for sure.
     pub(crate) buckets: HashMap<String, u64>,
+    /// What of this stands; none, where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) standing: Option<StandingAnswer>,
+}
+
+/// What stands of an answer: reads may be answered by it that come later, without asking again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StandingAnswer {
+    /// For how long, from when it was asked.
+    pub(crate) lasts_ms: u64,
+    /// In these buckets; and in none.
+    pub(crate) buckets: Vec<String>,
 }
 
 impl ReadAnswer {

@@ -9,6 +9,7 @@ use coffer_seal::{BucketId, random_bytes};
 use parking_lot::Mutex;
 
 use super::question::{ReadAnswer, ReadQuestion, Recall};
+use super::standing::StandingAnswers;
 use crate::cutoff::{ConnectionCutoff, Connections, Holder};
 use crate::fence::ServingRight;
 use crate::limits::READS_MARGIN;
@@ -38,9 +39,10 @@ impl Position {
     }
 }
 
-/// When a question was asked, by the clock that runs on while a machine sleeps.
+/// When a question was asked, by the clock that runs on while a machine sleeps; and how many states
+/// had been served by then.
 #[derive(Clone, Copy, Debug)]
-pub struct AskedAt(Duration);
+pub struct AskedAt(Duration, u64);
 
 /// What is to be done so that reads may be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +69,13 @@ struct Inner {
 #[derive(Default)]
 struct State {
     served: Option<Arc<Position>>,
+    /// How often another state was served.
+    turns: u64,
     /// Nothing is answered by what was taken away up to this.
     settled: Option<Recall>,
     right: ServingRight,
+    /// What needs no question.
+    standing: StandingAnswers,
     /// The connections by which answers are under way.
     answering: HashMap<u64, Option<ConnectionCutoff>>,
     next: u64,
@@ -87,6 +93,7 @@ impl State {
     /// were read in that are gone, or of which the key is.
     fn cut(&mut self) {
         std::mem::take(&mut self.right).end();
+        self.standing.clear();
         for line in self.answering.drain().filter_map(|(_, line)| line) {
             line.cut();
         }
@@ -113,7 +120,10 @@ impl State {
 pub struct ReadLease {
     right: ServingRight,
     reads: FollowerReads,
-    number: u64,
+    /// How many states had been served when it was given.
+    turns: u64,
+    /// Of an answer that goes out.
+    number: Option<u64>,
 }
 
 impl ReadLease {
@@ -121,11 +131,28 @@ impl ReadLease {
     pub fn holds(&self) -> bool {
         self.right.holds()
     }
+
+    /// The answer is there. Whether it may go out, by the connection of the request that is being
+    /// served: that is cut when it may not go on. Before that the request can be forwarded instead.
+    pub fn begin(&mut self) -> bool {
+        let mut state = self.reads.0.state.lock();
+        // What was read in another state may not be shown yet.
+        if state.turns != self.turns || !self.right.holds() {
+            return false;
+        }
+        let number = state.next;
+        state.next += 1;
+        state.answering.insert(number, ConnectionCutoff::current());
+        self.number = Some(number);
+        true
+    }
 }
 
 impl Drop for ReadLease {
     fn drop(&mut self) {
-        self.reads.0.state.lock().answering.remove(&self.number);
+        if let Some(number) = self.number {
+            self.reads.0.state.lock().answering.remove(&number);
+        }
     }
 }
 
@@ -145,6 +172,14 @@ impl FollowerReads {
         self.0.former_count.clone()
     }
 
+    /// Another state is served soon: what is asked about this one counts for nothing any more.
+    pub fn turn_away(&self) {
+        let mut state = self.0.state.lock();
+        state.served = None;
+        state.standing.clear();
+        state.turns += 1;
+    }
+
     /// Another state is served from now on, and the one before was counted as a former one.
     pub fn turn_to(&self, position: Option<Position>) {
         let mut state = self.0.state.lock();
@@ -152,27 +187,37 @@ impl FollowerReads {
             state.note_gone(position);
         }
         state.served = position.map(Arc::new);
+        // What this one has may not have been shown to anyone.
+        state.standing.clear();
+        state.turns += 1;
     }
 
     /// What is to be asked now, about these buckets.
     pub fn question(&self, buckets: impl IntoIterator<Item = BucketId>) -> (ReadQuestion, AskedAt) {
         // Before it is asked: it may have been answered at once.
-        let asked = AskedAt(ServingRight::now());
+        let at = ServingRight::now();
+        let mut state = self.0.state.lock();
+        let asked = AskedAt(at, state.turns);
+        let mut all = state.standing.take_used();
+        all.extend(buckets.into_iter().map(Some));
         let question = ReadQuestion {
             follower: self.0.follower.clone(),
-            settled: self.0.state.lock().settled.clone(),
-            buckets: buckets.into_iter().map(|id| id.to_string()).collect(),
+            settled: state.settled.clone(),
+            buckets: all.iter().flatten().map(ToString::to_string).collect(),
         };
         (question, asked)
     }
 
     /// Takes an answer.
-    pub fn take(&self, answer: &ReadAnswer, AskedAt(asked): AskedAt) -> Settling {
+    pub fn take(&self, answer: &Arc<ReadAnswer>, AskedAt(asked, turns): AskedAt) -> Settling {
         let mut state = self.0.state.lock();
         if state.settled.as_ref() == Some(&answer.recall) {
             let lasts = Duration::from_millis(answer.lasts_ms);
             if lasts > READS_MARGIN {
                 state.right.extend(asked + lasts - READS_MARGIN);
+            }
+            if state.turns == turns {
+                state.standing.take(answer, asked, ServingRight::now());
             }
             return Settling::Settled;
         }
@@ -189,10 +234,19 @@ impl FollowerReads {
         }
     }
 
-    /// Whether a read that came before this was asked may be answered by what is served: one in
-    /// this bucket, or in none. By the connection of the request that is being served.
-    pub fn lease(&self, answer: &ReadAnswer, bucket: Option<BucketId>) -> Option<ReadLease> {
+    /// Whether a read that came before this was asked may be answered by what is served, and was so
+    /// then: one in this bucket, or in none. By the connection of the request that is being served.
+    pub fn lease(
+        &self,
+        answer: &ReadAnswer,
+        asked: AskedAt,
+        bucket: Option<BucketId>,
+    ) -> Option<ReadLease> {
         let mut state = self.0.state.lock();
+        // What another state has may not be shown yet.
+        if state.turns != asked.1 {
+            return None;
+        }
         let is_settled = state.settled.as_ref() == Some(&answer.recall);
         let served = state.served.as_ref()?;
         if !(is_settled && answer.is_quiet && state.right.holds() && served.has(answer, bucket)) {
@@ -204,14 +258,33 @@ impl FollowerReads {
             // There may be as many of a bucket as come.
             let _ = read_by.note();
         }
-        let number = state.next;
-        state.next += 1;
-        state.answering.insert(number, ConnectionCutoff::current());
         Some(ReadLease {
             right: state.right.clone(),
             reads: self.clone(),
-            number,
+            turns: state.turns,
+            number: None,
         })
+    }
+
+    /// Whether a read that has come by now may be answered by what stands of an earlier answer, as
+    /// [`FollowerReads::lease`] says.
+    pub fn lease_standing(&self, bucket: Option<BucketId>) -> Option<ReadLease> {
+        let now = ServingRight::now();
+        let mut state = self.0.state.lock();
+        let answer = state.standing.of(bucket, now)?;
+        let asked = AskedAt(now, state.turns);
+        drop(state);
+        self.lease(&answer, asked, bucket)
+    }
+
+    /// Whether any answer stands.
+    pub fn are_standing(&self) -> bool {
+        self.0.state.lock().standing.are_any(ServingRight::now())
+    }
+
+    /// Whether reads were answered by such since the last question.
+    pub fn are_being_used(&self) -> bool {
+        self.0.state.lock().standing.are_used()
     }
 
     /// Ends what is being answered when that may not be any more. To be called often.
@@ -225,165 +298,4 @@ impl FollowerReads {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Settling::{Behind, Settled, SoonSettled};
-    use super::*;
-
-    const BUCKET: BucketId = BucketId([7; 16]);
-
-    fn recall(number: u64) -> Recall {
-        let term = "t".to_owned();
-        Recall { term, number }
-    }
-
-    fn answer(number: u64, commits: u64) -> ReadAnswer {
-        ReadAnswer {
-            recall: recall(number),
-            lasts_ms: 60_000,
-            is_quiet: true,
-            system_commits: 3,
-            keystore_generation: 2,
-            buckets: HashMap::from([(BUCKET.to_string(), commits)]),
-        }
-    }
-
-    fn position(system_commits: u64, commits: u64) -> Position {
-        Position {
-            system_commits,
-            keystore_generation: 2,
-            buckets: HashMap::from([(BUCKET, commits)]),
-        }
-    }
-
-    /// Asks, and takes this answer.
-    fn told(reads: &FollowerReads, answer: &ReadAnswer) -> Settling {
-        let (_, asked) = reads.question([BUCKET]);
-        reads.take(answer, asked)
-    }
-
-    fn may(reads: &FollowerReads, answer: &ReadAnswer) -> bool {
-        reads.lease(answer, Some(BUCKET)).is_some()
-    }
-
-    fn serving(position: Position) -> FollowerReads {
-        let reads = FollowerReads::default();
-        reads.turn_to(Some(position));
-        // It is to say that it has settled first.
-        assert_eq!(told(&reads, &answer(0, 5)), SoonSettled);
-        assert_eq!(told(&reads, &answer(0, 5)), Settled);
-        reads
-    }
-
-    #[test]
-    fn a_read_is_answered_by_nothing_older_than_what_was_shown() {
-        let reads = serving(position(3, 5));
-        assert!(may(&reads, &answer(0, 5)) && may(&reads, &answer(0, 4)));
-        assert!(!may(&reads, &answer(0, 6)), "the bucket has come further");
-        let mut newer = answer(0, 5);
-        newer.system_commits = 4;
-        assert!(!may(&reads, &newer) && reads.lease(&newer, None).is_none());
-        let mut newer = answer(0, 5);
-        newer.keystore_generation = 3;
-        assert!(!may(&reads, &newer));
-        let mut unknown = answer(0, 5);
-        unknown.buckets.clear();
-        assert!(!may(&reads, &unknown) && reads.lease(&unknown, None).is_some());
-        let mut busy = answer(0, 5);
-        busy.is_quiet = false;
-        assert!(!may(&reads, &busy));
-        reads.turn_to(None);
-        assert!(!may(&reads, &answer(0, 5)));
-    }
-
-    #[test]
-    fn nothing_is_answered_before_it_is_allowed_or_after_its_time() {
-        let reads = FollowerReads::default();
-        reads.turn_to(Some(position(3, 5)));
-        assert!(!may(&reads, &answer(0, 5)));
-        let mut not_yet = answer(0, 5);
-        not_yet.lasts_ms = 0;
-        told(&reads, &not_yet);
-        told(&reads, &not_yet);
-        assert!(!may(&reads, &not_yet));
-        let mut short = answer(0, 5);
-        short.lasts_ms = u64::try_from(READS_MARGIN.as_millis()).unwrap() + 400;
-        told(&reads, &short);
-        let lease = reads.lease(&short, Some(BUCKET)).unwrap();
-        assert!(lease.holds());
-        std::thread::sleep(Duration::from_millis(450));
-        assert!(!lease.holds() && !may(&reads, &short), "as after a pause");
-        reads.tend();
-        told(&reads, &answer(0, 5));
-        assert!(!lease.holds(), "what was cut off is not taken up again");
-        assert!(may(&reads, &answer(0, 5)));
-    }
-
-    #[tokio::test]
-    async fn a_recall_ends_what_is_answered_until_a_state_without_it_is_served_alone() {
-        let reads = serving(position(3, 5));
-        let line = ConnectionCutoff::default();
-        let lease = line.scope(async { reads.lease(&answer(0, 5), Some(BUCKET)) });
-        let lease = lease.await.unwrap();
-        let mut next = answer(1, 5);
-        next.system_commits = 4;
-        assert_eq!(told(&reads, &next), Behind);
-        assert!(!lease.holds() && line.is_cut());
-        assert_eq!(reads.question([]).0.settled, None);
-        reads.former_count().fetch_add(1, Ordering::SeqCst);
-        reads.turn_to(Some(position(4, 5)));
-        assert_eq!(told(&reads, &next), SoonSettled);
-        // Something of the state before is in use.
-        assert_eq!(reads.question([]).0.settled, None);
-        reads.former_count().fetch_sub(1, Ordering::SeqCst);
-        assert_eq!(told(&reads, &next), SoonSettled);
-        assert_eq!(reads.question([]).0.settled, Some(recall(1)));
-        assert!(!may(&reads, &next), "not before it is allowed");
-        assert_eq!(told(&reads, &next), Settled);
-        assert!(may(&reads, &next));
-        assert!(!lease.holds());
-    }
-
-    /// One by which was read in the bucket, which is gone by now.
-    async fn after_the_bucket(reads: &FollowerReads) -> ConnectionCutoff {
-        let line = ConnectionCutoff::default();
-        let read = async { assert!(may(reads, &answer(0, 5))) };
-        line.scope(read).await;
-        reads.turn_to(Some(position(3, 6)));
-        let mut without = position(4, 6);
-        without.buckets.clear();
-        reads.turn_to(Some(without));
-        line
-    }
-
-    #[tokio::test]
-    async fn connections_that_read_in_a_bucket_are_cut_when_it_is_taken_away_idle_as_they_are() {
-        let reads = serving(position(3, 5));
-        let line = after_the_bucket(&reads).await;
-        let mut next = answer(0, 5);
-        next.system_commits = 4;
-        assert_eq!(told(&reads, &next), Settled);
-        reads.tend();
-        assert!(!line.is_cut(), "it was deleted, and nothing was taken away");
-        next.recall = recall(1);
-        assert_eq!(told(&reads, &next), SoonSettled);
-        assert!(line.is_cut());
-        assert_eq!(reads.question([]).0.settled, None, "it has not ended");
-        drop(line);
-        assert_eq!(told(&reads, &next), SoonSettled);
-        assert_eq!(reads.question([]).0.settled, Some(recall(1)));
-    }
-
-    #[tokio::test]
-    async fn who_may_answer_no_more_keeps_no_connection_of_a_bucket_that_is_gone() {
-        let reads = serving(position(3, 5));
-        let line = after_the_bucket(&reads).await;
-        reads.tend();
-        assert!(!line.is_cut());
-        reads.0.state.lock().right.end();
-        reads.tend();
-        assert!(
-            line.is_cut(),
-            "it may have been erased, and none is there to say so"
-        );
-    }
-}
+mod tests;

@@ -140,6 +140,19 @@ pub const READS_BUCKETS_MAX: usize = 1_000;
 /// So many gateways that follow may answer reads at once.
 pub const READS_FOLLOWERS_MAX: usize = 1_000;
 
+/// What a gateway that follows is told stands for so long after: it answers by that without asking
+/// again, and what is changed meanwhile is acknowledged after it.
+pub const ANSWERS_STAND: Duration = Duration::from_millis(100);
+
+/// Who was told counts on so much less: clocks run at different speeds.
+pub const ANSWERS_STAND_MARGIN: Duration = Duration::from_millis(10);
+
+/// Only what has not been changed for so long stands: the first change after it waits.
+pub const ANSWERS_STAND_AFTER: Duration = Duration::from_secs(3);
+
+/// Of so many buckets it is remembered what stands, and of more only as long as it does.
+pub const ANSWERS_STAND_BUCKETS_MAX: usize = 10_000;
+
 /// How long a write waits for the log of an engine before it is in doubt.
 pub const ENGINE_WRITE_WAIT: Duration = Duration::from_secs(20);
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_lc_rs::digest;
 use coffer_durable::now_ms;
 use coffer_policy::Action;
-use coffer_seal::UploadId;
+use coffer_seal::{BucketId, UploadId};
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
     ChecksumAlgorithm, CompletedObject, ObjectName, Part, Precondition, Upload,
@@ -84,7 +84,11 @@ impl Vault {
         let on = On::Object(&complete.name);
         let (upload, parts) = match grant.find(Act::WriteObject, on, find).await? {
             Found::UnderWay(upload, parts) => (upload, parts),
-            Found::Finished(finished) => return self.told_again(finished, grant.level()).await,
+            Found::Finished(finished) => {
+                return self
+                    .told_again(grant.bucket(), finished, grant.level())
+                    .await;
+            }
         };
         self.check_upload(subject, &mut grant, Action::PutObject, &upload)
             .await?;
@@ -97,7 +101,10 @@ impl Vault {
             Err(error) => {
                 let finished = |bucket| finished(bucket, id, request, error);
                 match grant.prepare(finished).await? {
-                    Found::Finished(finished) => self.told_again(finished, grant.level()).await,
+                    Found::Finished(finished) => {
+                        self.told_again(grant.bucket(), finished, grant.level())
+                            .await
+                    }
                     Found::UnderWay(..) => Err(VaultError::NoSuchUpload),
                 }
             }
@@ -106,8 +113,17 @@ impl Vault {
     }
 
     /// What was answered, or that it is in doubt: as it may have been at first.
-    async fn told_again(&self, finished: FinishedUpload, level: String) -> Result<Stored> {
-        self.inner.copies.waited_for.acknowledge().await?;
+    async fn told_again(
+        &self,
+        bucket: BucketId,
+        finished: FinishedUpload,
+        level: String,
+    ) -> Result<Stored> {
+        self.inner
+            .copies
+            .waited_for
+            .acknowledge(Some(bucket))
+            .await?;
         Ok(Stored {
             etag: finished.etag,
             checksum: finished.checksum,

@@ -119,7 +119,7 @@ impl Vault {
         self.record(act, server, Outcome::Begun, &[facts.clone()])
             .await?;
         let waited_for = &self.inner.copies.waited_for;
-        let under_way = waited_for.begin_change();
+        let under_way = waited_for.begin_change(Some(row.id));
         let ended = self.end_in(&bucket, before_ms).await;
         let ended = waited_for.settle_own(under_way, ended).await?;
         add(&self.inner.tally.lifecycle_upload_count, ended.count);

@@ -225,7 +225,7 @@ impl<'a> Run<'a> {
         let lock_now_ms = self.vault.lock_now_ms();
         let vault = self.vault;
         let waited_for = &vault.inner.copies.waited_for;
-        let under_way = waited_for.begin_change();
+        let under_way = waited_for.begin_change(Some(self.bucket.id));
         let retired = self.bucket.catalog.retire(versions, now_ms(), lock_now_ms);
         let retirement = retired.await;
         drop((guard, step));
@@ -315,7 +315,7 @@ impl<'a> Run<'a> {
         self.check_rules()?;
         let changing = inner.open_buckets.uploads.change(self.bucket.id);
         let guard = self.bucket.commit_guard().await?;
-        let under_way = inner.copies.waited_for.begin_change();
+        let under_way = inner.copies.waited_for.begin_change(Some(self.bucket.id));
         let aborted = match self.bucket.catalog.abort_upload(&id).await {
             // Completed or aborted meanwhile.
             Err(StoreError::NoSuchUpload) => return Ok(()),

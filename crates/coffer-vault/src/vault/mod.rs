@@ -198,7 +198,7 @@ impl Vault {
     /// # Errors
     /// [`CopyError`](crate::CopyError): `LeaseEnded`, `NotYet`, `NotAnyMore`.
     pub async fn settle_what_was_read(&self) -> Result<()> {
-        self.inner.copies.waited_for.settle_read().await?;
+        self.inner.copies.waited_for.settle_read(None).await?;
         self.inner.followers.begun().await;
         self.check_serves()
     }

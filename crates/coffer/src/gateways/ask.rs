@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use coffer_vault::{
-    BucketId, FollowerReads, ReadAnswer, ReadLease, ReadQuestion, Settling, StandbyLink, Turn,
+    AskedAt, BucketId, FollowerReads, ReadAnswer, ReadLease, ReadQuestion, Settling, StandbyLink,
+    Turn,
 };
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full, Limited};
@@ -13,7 +14,7 @@ use hyper::body::Bytes;
 use hyper_util::client::legacy::Client;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use crate::error::Error;
 use crate::gateways::connector::GatewayConnector;
@@ -22,7 +23,7 @@ use crate::gateways::identity::GatewayIdentity;
 use crate::gateways::told;
 use crate::limits::{
     READS_ANSWER_MAX_BYTES, READS_ANSWER_WAIT, READS_ASKED_EVERY, READS_LOOKED_FOR_EVERY,
-    READS_RENEWED_EVERY, READS_SETTLED_EVERY, READS_WAITING_MAX,
+    READS_RENEWED_EVERY, READS_SETTLED_EVERY, READS_STANDING_RENEWED_EVERY, READS_WAITING_MAX,
 };
 
 /// Asks for all reads of a gateway that follows.
@@ -35,7 +36,7 @@ pub struct ReadAsker {
 /// A read that waits.
 struct Ask {
     bucket: Option<BucketId>,
-    answer: oneshot::Sender<Arc<ReadAnswer>>,
+    answer: oneshot::Sender<(Arc<ReadAnswer>, AskedAt)>,
 }
 
 impl Drop for ReadAsker {
@@ -80,10 +81,13 @@ impl ReadAsker {
 
     /// Whether a read that has come may be answered here: one in this bucket, or in none.
     pub async fn lease(&self, bucket: Option<BucketId>) -> Option<ReadLease> {
+        if let Some(lease) = self.reads.lease_standing(bucket) {
+            return Some(lease);
+        }
         let (answer, answered) = oneshot::channel();
         self.asks.try_send(Ask { bucket, answer }).ok()?;
-        let answer = answered.await.ok()?;
-        self.reads.lease(&answer, bucket)
+        let (answer, asked) = answered.await.ok()?;
+        self.reads.lease(&answer, asked, bucket)
     }
 }
 
@@ -101,22 +105,12 @@ impl Asking {
     async fn run(mut self) {
         let mut settling = None;
         let mut looked: Option<Instant> = None;
-        loop {
-            let pause = match settling {
-                Some(Settling::Settled) => READS_RENEWED_EVERY,
-                _ => READS_SETTLED_EVERY,
-            };
-            let mut waiting = Vec::new();
-            match timeout(pause, self.asked.recv()).await {
-                Ok(Some(ask)) => waiting.push(ask),
-                Ok(None) => return,
-                // It is asked whether it may go on, whether anyone reads or not.
-                Err(_) => {}
-            }
+        let mut began = Instant::now();
+        while let Some(mut waiting) = self.due(settling, began).await {
             while let Ok(ask) = self.asked.try_recv() {
                 waiting.push(ask);
             }
-            let began = Instant::now();
+            began = Instant::now();
             settling = self.ask(waiting).await;
             let is_due = looked.is_none_or(|at| at.elapsed() >= READS_LOOKED_FOR_EVERY);
             if is_due && settling == Some(Settling::Behind) {
@@ -127,6 +121,32 @@ impl Asking {
         }
     }
 
+    /// When it is to be asked again: the read that waits, if any does. None, when none can any
+    /// more.
+    async fn due(&mut self, settling: Option<Settling>, last: Instant) -> Option<Vec<Ask>> {
+        // It is asked whether it may go on, whether anyone reads or not.
+        let pause = match settling {
+            Some(Settling::Settled) => READS_RENEWED_EVERY,
+            _ => READS_SETTLED_EVERY,
+        };
+        let end = last + pause;
+        let mut next = last;
+        loop {
+            // And about what is being read that needs no question yet.
+            next += READS_STANDING_RENEWED_EVERY;
+            let until = if self.reads.are_standing() {
+                next.min(end)
+            } else {
+                end
+            };
+            match timeout_at(until, self.asked.recv()).await {
+                Ok(ask) => return ask.map(|ask| vec![ask]),
+                Err(_) if until == end || self.reads.are_being_used() => return Some(Vec::new()),
+                Err(_) => {}
+            }
+        }
+    }
+
     /// Asks for these, and tells them; who is told nothing can't be answered here. None, where none
     /// could be asked.
     async fn ask(&self, waiting: Vec<Ask>) -> Option<Settling> {
@@ -134,10 +154,10 @@ impl Asking {
         let (question, asked) = self.reads.question(buckets);
         let answer = timeout(READS_ANSWER_WAIT, self.put(&question)).await;
         let answer = answer.ok().flatten()?;
-        let settling = self.reads.take(&answer, asked);
         let answer = Arc::new(answer);
+        let settling = self.reads.take(&answer, asked);
         for ask in waiting {
-            let _ = ask.answer.send(answer.clone());
+            let _ = ask.answer.send((answer.clone(), asked));
         }
         Some(settling)
     }

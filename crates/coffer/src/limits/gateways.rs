@@ -12,6 +12,10 @@ pub const GATEWAY_TURN_WAIT: Duration = Duration::from_secs(12);
 /// anything.
 pub const READS_RENEWED_EVERY: Duration = Duration::from_millis(500);
 
+/// How often it asks about what is being read and stands for a moment, so that no read waits for
+/// the answer.
+pub const READS_STANDING_RENEWED_EVERY: Duration = Duration::from_millis(40);
+
 /// How often it asks while it may not, and looks whether what it answers may still be.
 pub const READS_SETTLED_EVERY: Duration = Duration::from_millis(100);
 

@@ -230,6 +230,7 @@ async fn serve_turns(
         };
         match turn {
             Ok(StandbyTurn::State(state)) => {
+                follower.reads.turn_away();
                 server.turn_to(&state);
                 let old = std::mem::replace(&mut current, state);
                 old.cut_off_by(&current);

@@ -1,7 +1,10 @@
 //! Who waits for the log of an engine, or for another copy, and what they are answered.
 
+use std::time::Instant;
+
 use super::*;
 use crate::error::BackupError;
+use crate::limits::ANSWERS_STAND;
 
 fn waited_for(wait: Duration) -> (Arc<WaitedFor>, Arc<Synchronous>) {
     let all = Arc::<WaitedFor>::default();
@@ -22,7 +25,7 @@ async fn one_round_answers_all_who_waited_when_it_began_and_none_who_came_later(
     let (all, copy) = waited_for(Duration::from_secs(5));
     let wait = || {
         let all = all.clone();
-        tokio::spawn(async move { all.acknowledge().await })
+        tokio::spawn(async move { all.acknowledge(None).await })
     };
     let early: Vec<_> = (0..100).map(|_| wait()).collect();
     copy.one_waits().await;
@@ -46,12 +49,12 @@ async fn one_round_answers_all_who_waited_when_it_began_and_none_who_came_later(
 #[tokio::test(start_paused = true)]
 async fn what_no_head_takes_in_time_is_in_doubt_and_what_was_given_up_is_refused() {
     let (all, copy) = waited_for(Duration::from_secs(2));
-    let late = told(all.acknowledge().await.unwrap_err());
+    let late = told(all.acknowledge(None).await.unwrap_err());
     assert!(matches!(late, CopyError::NotYet { .. }), "{late}");
     assert!(late.to_string().contains("in doubt"), "{late}");
     let waiting = tokio::spawn({
         let all = all.clone();
-        async move { all.acknowledge().await }
+        async move { all.acknowledge(None).await }
     });
     copy.one_waits().await;
     tokio::task::yield_now().await;
@@ -62,10 +65,10 @@ async fn what_no_head_takes_in_time_is_in_doubt_and_what_was_given_up_is_refused
     assert!(refused.to_string().contains("nothing was stored"));
     assert_eq!(copy.status(None).in_doubt_count, 2);
     // A late answer to a head that was given up on acknowledges nothing new.
-    assert!(all.acknowledge().await.is_err());
+    assert!(all.acknowledge(None).await.is_err());
     all.remove(&copy);
     all.assure_reachable().unwrap();
-    all.acknowledge().await.unwrap();
+    all.acknowledge(None).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,7 +76,7 @@ async fn what_the_server_ends_by_itself_is_done_once_the_log_of_an_engine_has_it
     let (all, copy) = waited_for(Duration::from_secs(2));
     let end = || {
         let all = all.clone();
-        let under_way = all.begin_change();
+        let under_way = all.begin_change(None);
         tokio::spawn(async move { all.settle_own(under_way, Ok::<_, VaultError>(7)).await })
     };
     assert_eq!(end().await.unwrap().unwrap(), 7, "no engine");
@@ -93,7 +96,7 @@ async fn what_the_server_ends_by_itself_is_done_once_the_log_of_an_engine_has_it
     assert!(all.unacknowledged.seen().is_some());
     let reads = tokio::spawn({
         let all = all.clone();
-        async move { all.settle_read().await }
+        async move { all.settle_read(None).await }
     });
     copy.one_waits().await;
     tokio::task::yield_now().await;
@@ -101,7 +104,7 @@ async fn what_the_server_ends_by_itself_is_done_once_the_log_of_an_engine_has_it
     reads.await.unwrap().unwrap();
     assert!(all.unacknowledged.seen().is_none());
     // So is what failed half-way; it has the answer that it had.
-    let under_way = all.begin_change();
+    let under_way = all.begin_change(None);
     let failed = all.settle_own(under_way, Err::<u8, _>(VaultError::InDoubt));
     assert!(matches!(failed.await, Err(VaultError::InDoubt)));
     assert!(all.unacknowledged.seen().is_some());
@@ -115,10 +118,37 @@ async fn what_is_in_the_log_later_than_the_lease_lasts_answers_none() {
     let copy = Synchronous::new("log", Duration::from_millis(20), Some(right.clone()));
     all.add(copy.clone());
     copy.reach(1).unwrap();
-    all.acknowledge().await.unwrap();
+    all.acknowledge(None).await.unwrap();
     right.end();
     let refused = told(copy.reach(2).unwrap_err());
     assert!(matches!(refused, CopyError::LeaseEnded), "{refused}");
-    let late = told(all.acknowledge().await.unwrap_err());
+    let late = told(all.acknowledge(None).await.unwrap_err());
     assert!(matches!(late, CopyError::NotYet { .. }), "{late}");
+}
+
+#[tokio::test]
+async fn what_is_changed_waits_until_what_followers_were_told_of_it_is_over() {
+    const CHANGED: BucketId = BucketId([1; 16]);
+    const OTHER: BucketId = BucketId([2; 16]);
+    let all = WaitedFor::default();
+    all.hold_readers();
+    let stand = || all.stand([CHANGED, OTHER].into_iter(), ServingRight::now());
+    drop(all.begin_change(Some(OTHER)));
+    assert_eq!(stand(), Some(vec![CHANGED]), "the other was just changed");
+    let began = Instant::now();
+    let other = all.begin_change(Some(OTHER));
+    all.acknowledge_change(other.as_ref()).await.unwrap();
+    all.settle_read(Some(OTHER)).await.unwrap();
+    assert!(began.elapsed() < ANSWERS_STAND / 2, "nothing stood of it");
+    let change = all.begin_change(Some(CHANGED));
+    assert_eq!(stand(), Some(Vec::new()));
+    // A reader that has seen it waits as well, and so does who changed it.
+    all.settle_read(Some(CHANGED)).await.unwrap();
+    assert!(began.elapsed() >= ANSWERS_STAND / 2);
+    all.acknowledge_change(change.as_ref()).await.unwrap();
+    change.unwrap().is_in_doubt();
+    drop(other);
+    assert!(all.is_to_be_settled());
+    all.settle_read(None).await.unwrap();
+    assert!(!all.is_to_be_settled());
 }

@@ -91,7 +91,7 @@ impl Owner {
         self.gate.check_right()?;
         self.work().await;
         let answer = self.look(bucket, ask);
-        self.waited_for.settle_read().await?;
+        self.waited_for.settle_read(bucket).await?;
         Ok(answer)
     }
 
@@ -112,7 +112,7 @@ impl Owner {
             return Answer::Refused;
         }
         self.work().await;
-        let under_way = self.waited_for.begin_change();
+        let under_way = self.waited_for.begin_change(bucket);
         // That of who commits next.
         if self.gate.check().is_err() {
             return Answer::Refused;
@@ -124,7 +124,7 @@ impl Owner {
             Answer::Done | Answer::Replaced(_) => {
                 self.waited_for.acknowledge_change(under_way.as_ref()).await
             }
-            _ => self.waited_for.settle_read().await,
+            _ => self.waited_for.settle_read(bucket).await,
         };
         settled.map_or(Answer::InDoubt, |()| answer)
     }

@@ -107,7 +107,7 @@ impl There {
         // One that is not there is asked about as well: that takes time, by which it could be told
         // from one that is hidden from who asks.
         let bucket = self.reading.bucket_named(&request);
-        let Some(lease) = self.reads.lease(bucket).await else {
+        let Some(mut lease) = self.reads.lease(bucket).await else {
             return Err(request);
         };
         // Another state may be served by now, in which the name is of a bucket that was not asked
@@ -118,7 +118,7 @@ impl There {
         let (head, body) = request.into_parts();
         let copy = Request::from_parts(head.clone(), Empty::<Bytes>::new());
         match self.reading.call(copy).await {
-            Ok(answer) if is_as_asked(answer.status()) && lease.holds() => {
+            Ok(answer) if is_as_asked(answer.status()) && lease.begin() => {
                 Ok(answer.map(|body| FrontBody::Leased(body, lease)))
             }
             _ => Err(Request::from_parts(head, body)),
