@@ -32,6 +32,22 @@ def pytest_addoption(parser):
     parser.addoption("--power-states", type=int, help="how many states after power cuts and faults")
 
 
+#: So many lines of the log of each server are shown where a test fails.
+LOG_LINES = 40
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed:
+        own, folder = item.funcargs.values(), item.funcargs.get("tmp_path")
+        for server in list(Server.all):
+            lines = server.log().splitlines()[-LOG_LINES:]
+            if lines and (server in own or (folder and server.folder.is_relative_to(folder))):
+                report.sections.append((f"log of {server.folder}", "\n".join(lines)))
+    return report
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A server with default settings, shared by the tests of a module."""

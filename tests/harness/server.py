@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+import weakref
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,7 +70,11 @@ def coffer(*arguments, timeout=60, **options):
 class Server:
     """One data folder and the process that serves it, which may come and go."""
 
+    #: Those of this process that are still known of: whose logs are shown where a test fails.
+    all = weakref.WeakSet()
+
     def __init__(self, folder, *, data=None, config="", arguments=(), user=None, confine=None):
+        Server.all.add(self)
         self.folder = Path(folder)
         self.data = Path(data) if data else self.folder / "data"
         self.log_path = self.folder / "server.log"
