@@ -1,5 +1,5 @@
-//! Answers that stand: what gateways that follow were told, and answer reads by for a moment without
-//! asking again (`docs/decisions/0068-answers-that-stand.md`).
+//! Answers that stand: what gateways that follow were told, and answer reads by for a moment
+//! without asking again (`docs/decisions/0068-answers-that-stand.md`).
 //!
 //! One bucket, whose versions count what was committed. Who serves counts what it told as over only
 //! when the follower does: clocks differ by less than the margin. That what was just changed does
@@ -156,6 +156,12 @@ impl StandingState {
         &mut self.followers[usize::from(f)]
     }
 
+    fn edit(&mut self, f: u8, change: impl FnOnce(&mut Question)) {
+        if let Some(question) = &mut self.of(f).question {
+            change(question);
+        }
+    }
+
     /// A reader of a follower sees its state.
     fn show(&mut self, f: u8) {
         let follower = &mut self.followers[usize::from(f)];
@@ -223,14 +229,12 @@ impl StandingState {
             StandingStep::Stand(f) => {
                 let question = self.followers[usize::from(f)].question.as_ref();
                 let looked = question.and_then(|it| it.version.flatten());
-                let is_quiet = self.is_free && !self.is_changing();
                 // Nor was it changed since it was looked at.
-                let is_quiet = is_quiet && looked == Some(self.visible);
+                let is_same = looked == Some(self.visible);
+                let is_quiet = self.is_free && !self.is_changing() && is_same;
                 let stands = is_quiet || !rules.ends_at_changes;
                 self.granted[usize::from(f)] |= stands;
-                if let Some(question) = &mut self.followers[usize::from(f)].question {
-                    question.stands = Some(stands);
-                }
+                self.edit(f, |question| question.stands = Some(stands));
             }
             StandingStep::Serve(f) => {
                 self.show(f);
@@ -252,35 +256,21 @@ impl StandingState {
                 if rules.ends_with_state {
                     follower.standing = None;
                 }
-                if let Some(question) = &mut follower.question {
-                    question.is_older = true;
-                }
+                self.edit(f, |question| question.is_older = true);
             }
             StandingStep::Read(f) => {
                 self.of(f).reads += 1;
                 self.of(f).waits = Some(told);
-                if let Some(question) = &mut self.of(f).question {
-                    // What is under way was begun before.
-                    question.is_of_read = false;
-                }
+                // What is under way was begun before.
+                self.edit(f, |question| question.is_of_read = false);
             }
             StandingStep::Ask(f) => {
                 let is_of_read = self.of(f).waits.is_some();
-                self.of(f).question = Some(Question {
-                    is_of_read,
-                    ..Question::default()
-                });
+                self.of(f).question = Some(Question::default());
+                self.edit(f, |question| question.is_of_read = is_of_read);
             }
-            StandingStep::Look(f) => {
-                if let Some(question) = &mut self.of(f).question {
-                    question.version = Some(looked);
-                }
-            }
-            StandingStep::Age(f) => {
-                if let Some(question) = &mut self.of(f).question {
-                    question.is_late = true;
-                }
-            }
+            StandingStep::Look(f) => self.edit(f, |question| question.version = Some(looked)),
+            StandingStep::Age(f) => self.edit(f, |question| question.is_late = true),
             StandingStep::Lose(f) => self.of(f).question = None,
             StandingStep::End(f) => self.of(f).standing = None,
             _ => {}

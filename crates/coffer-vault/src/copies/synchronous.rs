@@ -296,8 +296,8 @@ impl WaitedFor {
         self.unacknowledged.stand(asked, looked_at)
     }
 
-    /// Whether this bucket, or what is in none, is being changed and gateways that follow may answer
-    /// by what was before: none is told of it yet.
+    /// Whether this bucket, or what is in none, is being changed, and gateways that follow may
+    /// answer by what was before: none is told of it yet.
     pub(crate) fn is_bridled(&self, part: Option<BucketId>) -> bool {
         self.unacknowledged.is_bridled(part)
     }

@@ -84,8 +84,8 @@ impl Unacknowledged {
         self.in_doubt.load(Ordering::SeqCst) > self.settled()
     }
 
-    /// Of these buckets, those of which what a gateway that follows is told stands: it was looked at
-    /// after this time.
+    /// Of these buckets, those of which what a gateway that follows is told stands: it was looked
+    /// at after this time.
     pub(super) fn stand(
         &self,
         asked: impl Iterator<Item = BucketId>,

@@ -1,4 +1,4 @@
-//! What a gateway that follows was told and goes on answering by for a moment, without asking again.
+//! What a gateway that follows was told and answers by for a moment, without asking again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_lc_rs::digest;
 use coffer_durable::now_ms;
 use coffer_policy::Action;
-use coffer_seal::{BucketId, UploadId};
+use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
     ChecksumAlgorithm, CompletedObject, ObjectName, Part, Precondition, Upload,
@@ -84,27 +84,18 @@ impl Vault {
         let on = On::Object(&complete.name);
         let (upload, parts) = match grant.find(Act::WriteObject, on, find).await? {
             Found::UnderWay(upload, parts) => (upload, parts),
-            Found::Finished(finished) => {
-                return self
-                    .told_again(grant.bucket(), finished, grant.level())
-                    .await;
-            }
+            Found::Finished(finished) => return self.told_again(&grant, finished).await,
         };
         self.check_upload(subject, &mut grant, Action::PutObject, &upload)
             .await?;
         self.ask_again(&mut grant, &upload).await?;
-        match self
-            .complete(&grant, complete, Upload::clone(&upload), parts, request)
-            .await
-        {
+        let completed = self.complete(&grant, complete, Upload::clone(&upload), parts, request);
+        match completed.await {
             // Completed while we looked: the parts are the object's then.
             Err(error) => {
                 let finished = |bucket| finished(bucket, id, request, error);
                 match grant.prepare(finished).await? {
-                    Found::Finished(finished) => {
-                        self.told_again(grant.bucket(), finished, grant.level())
-                            .await
-                    }
+                    Found::Finished(finished) => self.told_again(&grant, finished).await,
                     Found::UnderWay(..) => Err(VaultError::NoSuchUpload),
                 }
             }
@@ -113,23 +104,15 @@ impl Vault {
     }
 
     /// What was answered, or that it is in doubt: as it may have been at first.
-    async fn told_again(
-        &self,
-        bucket: BucketId,
-        finished: FinishedUpload,
-        level: String,
-    ) -> Result<Stored> {
-        self.inner
-            .copies
-            .waited_for
-            .acknowledge(Some(bucket))
-            .await?;
+    async fn told_again(&self, grant: &ChangeGrant, finished: FinishedUpload) -> Result<Stored> {
+        let waited_for = &self.inner.copies.waited_for;
+        waited_for.acknowledge(Some(grant.bucket())).await?;
         Ok(Stored {
             etag: finished.etag,
             checksum: finished.checksum,
             modified_ms: finished.finished_ms,
             size_bytes: finished.size_bytes,
-            level,
+            level: grant.level(),
             encryption: finished.encryption,
             version: kept(finished.version),
             is_unverified: false,
