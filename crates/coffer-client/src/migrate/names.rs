@@ -55,7 +55,7 @@ impl Names {
         match self {
             Self::None => Ok(None),
             Self::Bucket(listed) => Ok(listed.next().await?.map(Next::Name)),
-            Self::Folder(files) => Ok(block_in_place(|| files.next())),
+            Self::Folder(files) => block_in_place(|| files.next_in_order()),
         }
     }
 }
@@ -206,6 +206,8 @@ pub(super) struct Files {
     root: PathBuf,
     links: Links,
     walk: walkdir::IntoIter,
+    /// The last name.
+    last: Option<String>,
 }
 
 impl Files {
@@ -213,11 +215,15 @@ impl Files {
     /// be passed over.
     pub(super) fn new(root: &Path, links: Links) -> Self {
         // As names of objects are ordered, a folder stands where its slash does.
-        let walk = WalkDir::new(root).follow_links(links == Links::Follow);
-        let walk = walk.sort_by(|a, b| {
+        let follows = links == Links::Follow;
+        let walk = WalkDir::new(root).follow_links(follows);
+        let walk = walk.sort_by(move |a, b| {
             let name = |entry: &walkdir::DirEntry| {
                 let mut name = entry.file_name().as_encoded_bytes().to_vec();
-                if entry.file_type().is_dir() {
+                // Links are sorted before they are followed.
+                let leads_to_folder =
+                    || follows && entry.path_is_symlink() && entry.path().is_dir();
+                if entry.file_type().is_dir() || leads_to_folder() {
                     name.push(b'/');
                 }
                 name
@@ -228,7 +234,21 @@ impl Files {
             root: root.to_owned(),
             links,
             walk: walk.into_iter(),
+            last: None,
         }
+    }
+
+    /// What comes next. A name that comes too late ends it, for what the target has of that name
+    /// was taken for gone: a link may lead elsewhere by now than when it was sorted.
+    fn next_in_order(&mut self) -> Result<Option<Next>, MigrateError> {
+        let next = self.next();
+        if let Some(Next::Name(name)) = &next {
+            if self.last.as_ref().is_some_and(|last| *last >= name.key) {
+                return Err(MigrateError::Disorder { side: "the source" });
+            }
+            self.last = Some(name.key.clone());
+        }
+        Ok(next)
     }
 
     fn next(&mut self) -> Option<Next> {
@@ -329,6 +349,25 @@ mod tests {
         }
         assert_eq!(keys, ["a-b", "a.b", "a/b", "a0", "b/c-d", "b/c/d", "ä"]);
         assert!(keys.is_sorted());
+    }
+
+    #[test]
+    fn a_link_to_a_folder_stands_where_the_names_below_it_do() {
+        let (away, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(away.path().join("in"), b"1").unwrap();
+        std::os::unix::fs::symlink(away.path(), root.path().join("data")).unwrap();
+        for name in ["data-old", "data0"] {
+            std::fs::write(root.path().join(name), b"2").unwrap();
+        }
+        let mut files = Files::new(root.path(), Links::Follow);
+        let mut keys = Vec::new();
+        while let Some(Next::Name(name)) = files.next_in_order().unwrap() {
+            keys.push(name.key);
+        }
+        assert_eq!(keys, ["data-old", "data/in", "data0"]);
+        let mut files = Files::new(root.path(), Links::Follow);
+        files.last = Some("e".to_owned());
+        assert!(files.next_in_order().is_err(), "it comes too late");
     }
 
     #[test]
