@@ -80,6 +80,8 @@ impl Vault {
                 .map(GuardedOutcome::Exported),
             GuardedAct::CopyWithKeystore { .. } => self.begin_with_keystore(&request).await,
             GuardedAct::LevelRotate { level_id, .. } => {
+                // An erase that is under way may fail, and show its bucket again by its old key.
+                let _changing = self.inner.changing_buckets.lock().await;
                 self.refuse_going(level_id)?;
                 let plan = self.plan_for_level(level_id)?;
                 self.begin_rotation(plan)

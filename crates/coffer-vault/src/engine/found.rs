@@ -28,7 +28,7 @@ impl Vault {
         running.get(LOG_NAME)?.progress.has_failed_here()
     }
 
-    /// Whether another gateway follows this one, and has all that was shown.
+    /// Whether another gateway follows this one.
     pub fn has_followers(&self) -> bool {
         self.inner.followers.are_any()
     }

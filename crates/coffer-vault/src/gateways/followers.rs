@@ -39,6 +39,8 @@ struct Term {
 struct Table {
     recall: u64,
     known: HashMap<String, Known>,
+    /// When one asked last, whether it may answer reads or not.
+    heard: Option<Duration>,
 }
 
 /// What is known of a gateway that may answer reads.
@@ -171,6 +173,7 @@ impl Followers {
         let term = self.term.as_ref()?;
         let now = ServingRight::now();
         let mut table = self.table.lock();
+        table.heard = Some(now);
         let recall = Recall {
             term: term.id.clone(),
             number: table.recall,
@@ -202,14 +205,11 @@ impl Followers {
         Some((recall, lasts))
     }
 
-    /// Whether any may answer reads now.
+    /// Whether there are any, be it that they may answer reads or not: who serves may not be able
+    /// to tell them what they wait for.
     pub(crate) fn are_any(&self) -> bool {
-        let now = ServingRight::now();
-        self.table
-            .lock()
-            .known
-            .values()
-            .any(|known| known.until > now)
+        let heard = self.table.lock().heard;
+        heard.is_some_and(|at| at + READS_LAST > ServingRight::now())
     }
 
     /// Has all who may answer reads begin anew. The number of the recall.
@@ -277,6 +277,16 @@ mod tests {
 
     async fn settle() {
         tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+
+    #[test]
+    fn one_that_can_not_settle_what_was_recalled_is_there_all_the_same() {
+        let followers = serving();
+        assert!(!followers.are_any());
+        let (recall, _) = followers.allow(&asks("a", None)).unwrap();
+        followers.table.lock().recall += 1;
+        let (_, lasts) = followers.allow(&asks("a", Some(recall))).unwrap();
+        assert!(lasts.is_zero() && followers.are_any());
     }
 
     #[test]
