@@ -122,6 +122,7 @@ pub struct ReadLease {
     reads: FollowerReads,
     /// How many states had been served when it was given.
     turns: u64,
+    bucket: Option<BucketId>,
     /// Of an answer that goes out.
     number: Option<u64>,
 }
@@ -139,6 +140,12 @@ impl ReadLease {
         // What was read in another state may not be shown yet.
         if state.turns != self.turns || !self.right.holds() {
             return false;
+        }
+        if let Some(id) = self.bucket {
+            let read_by = state.read_by.entry(id);
+            let read_by = read_by.or_insert_with(|| Connections::new(Holder::Bucket));
+            // There may be as many of a bucket as come.
+            let _ = read_by.note();
         }
         let number = state.next;
         state.next += 1;
@@ -235,14 +242,14 @@ impl FollowerReads {
     }
 
     /// Whether a read that came before this was asked may be answered by what is served, and was so
-    /// then: one in this bucket, or in none. By the connection of the request that is being served.
+    /// then: one in this bucket, or in none.
     pub fn lease(
         &self,
         answer: &ReadAnswer,
         asked: AskedAt,
         bucket: Option<BucketId>,
     ) -> Option<ReadLease> {
-        let mut state = self.0.state.lock();
+        let state = self.0.state.lock();
         // What another state has may not be shown yet.
         if state.turns != asked.1 {
             return None;
@@ -252,16 +259,11 @@ impl FollowerReads {
         if !(is_settled && answer.is_quiet && state.right.holds() && served.has(answer, bucket)) {
             return None;
         }
-        if let Some(id) = bucket {
-            let read_by = state.read_by.entry(id);
-            let read_by = read_by.or_insert_with(|| Connections::new(Holder::Bucket));
-            // There may be as many of a bucket as come.
-            let _ = read_by.note();
-        }
         Some(ReadLease {
             right: state.right.clone(),
             reads: self.clone(),
             turns: state.turns,
+            bucket,
             number: None,
         })
     }

@@ -137,7 +137,10 @@ async fn a_recall_ends_what_is_answered_until_a_state_without_it_is_served_alone
 /// One by which was read in the bucket, which is gone by now.
 async fn after_the_bucket(reads: &FollowerReads) -> ConnectionCutoff {
     let line = ConnectionCutoff::default();
-    let read = async { assert!(may(reads, &answer(0, 5))) };
+    let read = async {
+        let mut lease = leased(reads, &answer(0, 5), Some(BUCKET)).unwrap();
+        assert!(lease.begin());
+    };
     line.scope(read).await;
     reads.turn_to(Some(position(3, 6)));
     let mut without = position(4, 6);
@@ -249,4 +252,19 @@ fn what_is_read_while_another_state_comes_is_not_shown() {
     assert!(late.is_none(), "it was asked before");
     let mut next = leased(&reads, &answer(0, 6), Some(BUCKET)).unwrap();
     assert!(next.begin());
+}
+
+#[tokio::test]
+async fn a_connection_by_which_nothing_went_out_is_not_cut() {
+    let reads = serving(position(3, 5));
+    let line = ConnectionCutoff::default();
+    let leasing = async { leased(&reads, &answer(0, 5), Some(BUCKET)).unwrap() };
+    let mut lease = line.scope(leasing).await;
+    let mut without = position(4, 6);
+    without.buckets.clear();
+    reads.turn_to(Some(without));
+    let mut next = answer(1, 5);
+    next.system_commits = 4;
+    told(&reads, &next);
+    assert!(!line.is_cut() && !lease.begin(), "it is forwarded");
 }
