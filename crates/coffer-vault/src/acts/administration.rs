@@ -94,9 +94,12 @@ impl Vault {
             };
             tracing::info!(%actor, act = name.name(), outcome = ended.as_str(), "administration");
             let done = told(outcome, recorded, held);
+            let waited_for = &this.inner.copies.waited_for;
             if done.is_ok() {
-                let waited_for = &this.inner.copies.waited_for;
                 waited_for.acknowledge_change(under_way.as_ref()).await?;
+            } else {
+                // Some of what failed may show from here on.
+                waited_for.outlast(None).await;
             }
             if done.as_ref().err().is_none_or(VaultError::says_done) {
                 acting.recall().await;

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use coffer_seal::BucketId;
 
-use crate::limits::{ANSWERS_STAND, ANSWERS_STAND_AFTER, ANSWERS_STAND_BUCKETS_MAX};
+use crate::limits::{ANSWERS_STAND, ANSWERS_STAND_AFTER, ANSWERS_STAND_BUCKETS};
 
 /// Until when what was told stands, of each bucket, and of what is in none.
 #[derive(Default)]
 pub(super) struct Standing {
     system: Part,
     buckets: HashMap<BucketId, Part>,
+    /// At so many buckets those of which nothing is to be known are forgotten.
+    forgets_at: usize,
 }
 
 /// A bucket, or what is in none.
@@ -60,10 +62,19 @@ impl Standing {
     }
 
     /// A change that was begun is under way no more.
-    pub(super) fn end(&mut self, of: Option<BucketId>, now: Duration) {
+    pub(super) fn end(&mut self, of: Option<BucketId>, now: Duration, settled: u64) {
         let part = self.part(of);
         part.under_way_count = part.under_way_count.saturating_sub(1);
         part.changed_at = Some(now);
+        self.forget_idle(now, settled);
+    }
+
+    /// Twice as many have to come before it is looked again, so that it costs little.
+    fn forget_idle(&mut self, now: Duration, settled: u64) {
+        if self.buckets.len() > self.forgets_at.max(ANSWERS_STAND_BUCKETS) {
+            self.buckets.retain(|_, part| !part.is_idle(now, settled));
+            self.forgets_at = 2 * self.buckets.len();
+        }
     }
 
     /// Of these buckets, those of which what was looked at after that time stands for
@@ -78,9 +89,7 @@ impl Standing {
         if !self.system.is_quiet(at, settled) {
             return None;
         }
-        if self.buckets.len() > ANSWERS_STAND_BUCKETS_MAX {
-            self.buckets.retain(|_, part| !part.is_idle(at, settled));
-        }
+        self.forget_idle(at, settled);
         let until = at + ANSWERS_STAND;
         self.system.until = self.system.until.max(until);
         let mut standing = Vec::new();
@@ -150,7 +159,7 @@ mod tests {
         assert_eq!(all.over(Some(B), 0), Duration::ZERO, "B is not changed");
         assert!(all.is_bridled(Some(A), now, 0) && !all.is_bridled(Some(B), now, 0));
         assert!(!all.is_bridled(Some(A), START + ANSWERS_STAND, 0));
-        all.end(Some(A), now);
+        all.end(Some(A), now, 0);
         assert_eq!(all.over(Some(A), 0), Duration::ZERO);
         assert_eq!(stand(&mut all, now), Some(vec![B]), "A was just changed");
         let later = now + ANSWERS_STAND_AFTER;
@@ -176,7 +185,7 @@ mod tests {
         assert_eq!(stand(&mut all, START), Some(vec![A, B]));
         all.begin(Some(A));
         all.is_in_doubt(Some(A), 7);
-        all.end(Some(A), START);
+        all.end(Some(A), START, 7);
         let later = START + ANSWERS_STAND_AFTER * 2;
         assert_eq!(all.over(Some(A), 6), START + ANSWERS_STAND);
         assert_eq!(all.stand([A, B].into_iter(), later, 6), Some(vec![B]));
@@ -185,13 +194,21 @@ mod tests {
 
     #[test]
     fn what_stands_no_more_and_is_not_changed_is_forgotten() {
+        let many = ANSWERS_STAND_BUCKETS as u128 + 1;
+        let ids = || (0..many).map(|n| BucketId(n.to_be_bytes()));
         let mut all = Standing::default();
-        let ids = (0..=ANSWERS_STAND_BUCKETS_MAX as u128).map(|n| BucketId(n.to_be_bytes()));
-        let told = all.stand(ids, START, 0);
+        let told = all.stand(ids(), START, 0);
         assert_eq!(told.map(|ids| ids.len()), Some(all.buckets.len()));
         all.begin(Some(A));
-        assert!(all.buckets.len() > ANSWERS_STAND_BUCKETS_MAX);
         stand(&mut all, START + ANSWERS_STAND_AFTER);
         assert_eq!(all.buckets.len(), 2);
+        // Where no gateway follows and asks, too.
+        let mut all = Standing::default();
+        for (number, id) in (0..10 * many).zip((0_u128..).map(|n| BucketId(n.to_be_bytes()))) {
+            let now = START + ANSWERS_STAND_AFTER * u32::try_from(number / many).unwrap_or(0);
+            all.begin(Some(id));
+            all.end(Some(id), now, 0);
+        }
+        assert!(all.buckets.len() <= 4 * ANSWERS_STAND_BUCKETS);
     }
 }

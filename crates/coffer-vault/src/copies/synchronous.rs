@@ -314,11 +314,17 @@ impl WaitedFor {
     /// [`CopyError::NotYet`], [`CopyError::NotAnyMore`]: it is in doubt.
     pub(crate) async fn acknowledge(&self, of: Option<BucketId>) -> Result<()> {
         self.reach_copies().await?;
+        self.outlast(of).await;
+        Ok(())
+    }
+
+    /// Waits until no gateway answers by what was before what is changed: in this bucket and in
+    /// none, or in all.
+    pub(crate) async fn outlast(&self, of: Option<BucketId>) {
         let stands = self.unacknowledged.stands_for(of);
         if !stands.is_zero() {
             sleep(stands).await;
         }
-        Ok(())
     }
 
     async fn reach_copies(&self) -> Result<()> {

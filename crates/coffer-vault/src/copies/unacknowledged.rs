@@ -101,6 +101,9 @@ impl Unacknowledged {
     /// How long what was told of what is changed stands: of this bucket and what is in none, or of
     /// all.
     pub(super) fn stands_for(&self, of: Option<BucketId>) -> Duration {
+        if !self.is_waited_for.load(Ordering::Relaxed) {
+            return Duration::ZERO;
+        }
         let over = self.standing.lock().over(of, self.settled());
         over.saturating_sub(ServingRight::now())
     }
@@ -127,7 +130,10 @@ impl UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.all.standing.lock().end(self.of, ServingRight::now());
+        let settled = self.all.settled();
+        let mut standing = self.all.standing.lock();
+        standing.end(self.of, ServingRight::now(), settled);
+        drop(standing);
         self.all.under_way.fetch_sub(1, Ordering::SeqCst);
     }
 }

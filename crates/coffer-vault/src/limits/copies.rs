@@ -150,8 +150,9 @@ pub const ANSWERS_STAND_MARGIN: Duration = Duration::from_millis(10);
 /// Only what has not been changed for so long stands: the first change after it waits.
 pub const ANSWERS_STAND_AFTER: Duration = Duration::from_secs(3);
 
-/// Of so many buckets it is remembered what stands, and of more only as long as it does.
-pub const ANSWERS_STAND_BUCKETS_MAX: usize = 10_000;
+/// Of so many buckets it is remembered what stands, and of more only as long as it does, or as they
+/// were just changed.
+pub const ANSWERS_STAND_BUCKETS: usize = 10_000;
 
 /// How long a write waits for the log of an engine before it is in doubt.
 pub const ENGINE_WRITE_WAIT: Duration = Duration::from_secs(20);
