@@ -63,6 +63,7 @@ impl Disk {
     pub fn begin(&mut self) {
         *self = Self {
             left: self.left,
+            looking: self.looking.take(),
             ..Self::default()
         };
     }
