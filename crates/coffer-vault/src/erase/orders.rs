@@ -199,6 +199,7 @@ impl Vault {
                 let cut_off = CutOff {
                     connections: None,
                     is_request_left: (!was_cut_off).then_some(false),
+                    was_cut_off_before: was_cut_off,
                 };
                 self.finish(draft, *erased, cut_off).await.map(Some)
             }
