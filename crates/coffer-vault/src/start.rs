@@ -227,6 +227,7 @@ fn put_in_order(
     let known = freshness.known_record(system)?;
     let audit = Audit::open(folder.audit(), keystore.clone(), system, known)?;
     freshness.accept(&found, folder, system, &audit)?;
+    system.doubt_found(|id| folder.has_catalog(id))?;
     if is_copy {
         // What a standby had beside, if it is one that was promoted.
         let _ = std::fs::remove_dir_all(folder.standby());

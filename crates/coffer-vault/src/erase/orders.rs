@@ -17,7 +17,7 @@ use crate::blocking::blocking;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::ERASE_DOUBT_LOOK;
 use crate::open_buckets::OpenBucket;
-use crate::system::{BucketRow, DocumentId, Kind};
+use crate::system::{BucketRow, DocumentId, Kind, LockBound};
 use crate::vault::{Inner, Vault};
 
 /// What an erase has taken out of use.
@@ -41,6 +41,23 @@ impl Inner {
         let drafts = self.system.documents::<EraseDraft>(Kind::Erase)?;
         let mut levels = drafts.into_iter().map(|draft| draft.level);
         Ok(levels.find(is_like))
+    }
+
+    /// What locks a bucket may hold. One whose erase was ordered, and whose catalog the copy had
+    /// left out that is gone on from, holds what it held then; as soon as there is a catalog, that
+    /// is not known.
+    pub(crate) fn lock_bound(&self, row: &BucketRow) -> Result<LockBound> {
+        let bound = self.system.lock_bound(row)?;
+        if bound.is_left_to_erase && self.folder.has_catalog(row.id) {
+            return Ok(LockBound::UNKNOWN);
+        }
+        Ok(bound)
+    }
+
+    /// Whether the bucket is one of these: there is nothing of it but its name and its key.
+    pub(crate) fn is_left_to_erase(&self, row: &BucketRow) -> bool {
+        self.lock_bound(row)
+            .is_ok_and(|bound| bound.is_left_to_erase)
     }
 
     /// Refuses to make or take in a level in place of one whose erase is not complete.
@@ -182,6 +199,7 @@ impl Vault {
                 let cut_off = CutOff {
                     connections: None,
                     is_request_left: (!was_cut_off).then_some(false),
+                    was_cut_off_before: was_cut_off,
                 };
                 self.finish(draft, *erased, cut_off).await.map(Some)
             }

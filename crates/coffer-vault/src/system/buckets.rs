@@ -21,6 +21,7 @@ mod going;
 
 mod changes;
 
+pub(super) use self::changes::set_document;
 use self::going::Going;
 use self::room::Room;
 

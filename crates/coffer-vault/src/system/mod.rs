@@ -42,6 +42,7 @@ mod lock_bound;
 mod lock_time;
 
 pub(crate) use self::buckets::{BucketRow, LevelTag};
+pub(crate) use self::commits::Doubts;
 pub(crate) use self::configuration::BucketDocuments;
 pub use self::configuration::{BucketConfiguration, MD5_ETAGS};
 pub use self::documents::ReceiptSummary;
@@ -52,7 +53,7 @@ pub(crate) use self::lock_bound::{CoveredLock, LockBound};
 pub(crate) use self::lock_time::{Jump, LockTime};
 pub(crate) use self::subjects::SubjectEntry;
 
-use self::buckets::Buckets;
+use self::buckets::{Buckets, set_document};
 use self::link::{Access, Link, OnSettled};
 use self::subjects::Subjects;
 use self::upgrade::{FORMAT_VERSION, schema, upgrade};

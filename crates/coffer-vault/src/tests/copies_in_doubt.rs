@@ -80,7 +80,7 @@ async fn no_copy_takes_for_gone_what_may_not_be_ordered_to_be_erased() {
     vault.close().await;
 }
 
-async fn backed_up(vault: &Vault, folder: &Path) -> BackupEvent {
+pub(super) async fn backed_up(vault: &Vault, folder: &Path) -> BackupEvent {
     let events = vault.back_up(&LOCAL, folder).await.unwrap();
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {

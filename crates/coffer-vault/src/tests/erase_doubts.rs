@@ -1,5 +1,6 @@
 //! Erases of which it is in doubt whether they are ordered.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +14,12 @@ use crate::approvals::GuardedOutcome;
 use crate::erase::EraseDraft;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::freshness::ANCHOR_FILE;
-use crate::system::{Kind, System};
+use crate::system::{Doubts, Kind, System};
 use crate::vault::{Vault, VaultOptions};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
-async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
+pub(super) async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
     vault.stop_holding().await;
@@ -195,7 +196,7 @@ async fn what_another_order_is_of_stays_out_of_use() {
 }
 
 /// Leaves the draft of an erase, and keys that it has not destroyed.
-async fn leave_a_draft(vault: &Vault, name: &BucketName) -> BucketId {
+pub(super) async fn leave_a_draft(vault: &Vault, name: &BucketName) -> BucketId {
     let id = vault.inner.system.bucket(name).unwrap().id;
     let inner = vault.inner.clone();
     *vault.inner.probe.lock() = Some(Box::new(move |step| {
@@ -227,7 +228,7 @@ async fn what_a_start_completes_has_a_receipt_that_tells_of_locks() {
 }
 
 /// Opens a folder that was closed just now.
-async fn open_with(data: &Path, accept_rollback: bool) -> Vault {
+pub(super) async fn open_with(data: &Path, accept_rollback: bool) -> Vault {
     let options = VaultOptions {
         accept_rollback,
         ..VaultOptions::new(data)
@@ -303,7 +304,14 @@ async fn a_draft_is_no_order_from_when_an_older_database_is_gone_on_from() {
     let (vault, subject, name) = scene(data.path()).await;
     let id = leave_a_draft(&vault, &name).await;
     let system = &vault.inner.system;
-    system.doubt_erase_orders().unwrap();
+    let doubts = Doubts {
+        orders: true,
+        ordered: HashSet::new(),
+        has_catalog: &|_| true,
+        key_releases: Vec::new(),
+        subjects: false,
+    };
+    system.doubt(doubts).unwrap();
     let draft = system.document::<EraseDraft>(Kind::Erase, id.into());
     assert!(!draft.unwrap().unwrap().is_ordered);
     vault.close().await;

@@ -12,6 +12,8 @@ mod key_releases;
 
 mod late_rollback;
 
+mod ordered_erases;
+
 mod rotation_order;
 
 mod simulation;

@@ -22,9 +22,13 @@ pub(super) struct Going {
 }
 
 impl System {
-    /// Requests in these buckets were cut off, for an erase.
-    pub(crate) fn note_cut_off(&self, ids: &[BucketId]) {
-        self.buckets.write().going.cut_off.extend(ids);
+    /// Requests in these buckets were cut off, for an erase. Whether some had been before, since
+    /// the start.
+    pub(crate) fn note_cut_off(&self, ids: &[BucketId]) -> bool {
+        let cut_off = &mut self.buckets.write().going.cut_off;
+        let was_cut_off = ids.iter().any(|id| cut_off.contains(id));
+        cut_off.extend(ids);
+        was_cut_off
     }
 
     /// Whether requests in any of these buckets were cut off since the start, for an erase.

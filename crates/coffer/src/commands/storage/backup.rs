@@ -73,6 +73,7 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
                 blob_count,
                 copied_count,
                 copied_bytes,
+                left_to_erase_count,
             } => {
                 bar.finish_and_clear();
                 if !args.json {
@@ -82,6 +83,14 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
                          them new ({copied})"
                     );
                     print(told.as_bytes())?;
+                    if left_to_erase_count > 0 {
+                        let told = format!(
+                            "passed over {left_to_erase_count} buckets that only have a name: \
+                             their erase was ordered before the copy that the server went on \
+                             from. Ask for it again"
+                        );
+                        print(told.as_bytes())?;
+                    }
                 }
                 return Ok(ExitCode::SUCCESS);
             }

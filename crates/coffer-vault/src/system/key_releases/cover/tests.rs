@@ -1,5 +1,6 @@
 //! Never fewer are told than were given, whatever a stop or a failed commit does.
 
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use coffer_seal::{BucketId, SecretKey};
@@ -7,7 +8,7 @@ use coffer_seal::{BucketId, SecretKey};
 use super::*;
 use crate::access::BucketName;
 use crate::error::VaultError;
-use crate::system::BucketDocuments;
+use crate::system::{BucketDocuments, Doubts};
 
 const LEVEL: LevelId = LevelId([5; 16]);
 
@@ -187,7 +188,14 @@ fn what_was_not_counted_is_not_forgotten() {
     let system = open(&dir);
     let row = add(&system, "notes");
     give(&system, &row, 4);
-    system.doubt_key_releases(&[LEVEL]).unwrap();
+    let doubts = Doubts {
+        orders: false,
+        ordered: HashSet::new(),
+        has_catalog: &|_| true,
+        key_releases: vec![LEVEL],
+        subjects: false,
+    };
+    system.doubt(doubts).unwrap();
     system.remove_bucket(&row, || ()).unwrap();
     drop(system);
     let kept = open(&dir).level_key_releases(LEVEL).unwrap();
