@@ -252,13 +252,11 @@ impl Vault {
         actor: &Actor,
         name: &BucketName,
     ) -> Result<(Arc<BucketRow>, bool)> {
-        let found = self.looked_after(actor, name);
-        let Err(VaultError::NoSuchBucket) = found else {
-            return found.map(|row| (row, false));
-        };
         let going = self.inner.system.going_named(name);
-        let going = going.filter(|row| self.may_look_after(actor, row));
-        going.map(|row| (row, true)).ok_or(VaultError::NoSuchBucket)
+        match going.filter(|row| self.may_look_after(actor, row)) {
+            Some(row) => Ok((row, true)),
+            None => self.looked_after(actor, name).map(|row| (row, false)),
+        }
     }
 
     /// The level of this name, also one whose erase has begun and is not complete.
