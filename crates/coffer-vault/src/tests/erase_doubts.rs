@@ -142,6 +142,28 @@ async fn no_bucket_of_a_level_whose_erase_is_in_doubt_is_told_to_be_gone() {
     vault.close().await;
 }
 
+/// The keystore has neither its key nor its level's by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_receipt_of_a_bucket_is_signed_though_its_level_was_erased_meanwhile() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, name) = scene(data.path()).await;
+    leave_a_draft(&vault, &name).await;
+    vault.inner.system.fail_next_commit(false, true);
+    let unsigned = vault.erase_bucket(&LOCAL, &name).await;
+    assert!(matches!(unsigned, Err(VaultError::ReceiptUnsettled { .. })));
+    let level = vault.erase_level(&LOCAL, "default").await.unwrap();
+    assert!(matches!(level, GuardedOutcome::Erased(_)));
+    let erased = vault.erase_bucket(&LOCAL, &name).await.unwrap();
+    let GuardedOutcome::Erased(receipt) = erased else {
+        panic!("it takes no approval");
+    };
+    assert_eq!(receipt.erased.buckets[0].name.as_deref(), Some("doomed"));
+    assert_eq!(vault.receipts(&LOCAL, None).await.unwrap().len(), 2);
+    let again = vault.erase_bucket(&LOCAL, &name).await;
+    assert!(matches!(again, Err(VaultError::NoSuchBucket)));
+    vault.close().await;
+}
+
 /// Keeps the draft of an erase of a level.
 fn order(vault: &Vault, level: &LevelEntry, buckets: &[BucketEntry]) {
     let buckets = buckets.iter();
