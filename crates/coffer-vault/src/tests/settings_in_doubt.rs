@@ -96,6 +96,26 @@ async fn nothing_is_committed_in_a_bucket_whose_setting_is_in_doubt() {
     vault.close().await;
 }
 
+/// That nothing was ended there is told: by the log, and by a count.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_whose_rules_are_in_doubt_is_left_to_the_next_run_and_counted() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, row) = scene(data.path()).await;
+    vault.stop_lifecycle().await;
+    let system = &vault.inner.system;
+    let postponed = || vault.counters().lifecycle_postponed_count;
+    system.fail_next_commit(true, false);
+    let kind = BucketConfiguration::Lifecycle;
+    assert!(system.configure(&row, kind, Some("[]".to_owned())).is_err());
+    vault.run_lifecycle().await;
+    assert_eq!(postponed(), 1);
+    system.let_settle();
+    system.assure_certain().unwrap();
+    vault.run_lifecycle().await;
+    assert_eq!(postponed(), 1);
+    vault.close().await;
+}
+
 /// The server's own bounds are higher than what there is, whichever of the two holds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bound_that_is_in_doubt_keeps_no_bucket_out_of_use() {

@@ -357,10 +357,12 @@ impl<'a> Run<'a> {
 
     /// Held with the lock that a change of the rules takes as well, it keeps true for a commit.
     fn check_rules(&self) -> Step {
-        let now = self.row.documents.lifecycle()?;
         // What was last set may be in doubt.
-        let is_certain = !self.row.is_out_of_use();
-        if is_certain && now.is_some_and(|now| Arc::ptr_eq(&now, &self.rules)) {
+        if self.row.is_out_of_use() {
+            return Err(self.vault.inner.system.out_of_use(self.row).into());
+        }
+        let now = self.row.documents.lifecycle()?;
+        if now.is_some_and(|now| Arc::ptr_eq(&now, &self.rules)) {
             Ok(())
         } else {
             Err(Stop::OtherRules)
