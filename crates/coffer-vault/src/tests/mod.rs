@@ -12,6 +12,8 @@ mod key_releases;
 
 mod late_rollback;
 
+mod quotas_after_a_start;
+
 mod rotation_order;
 
 mod simulation;
