@@ -277,6 +277,17 @@ impl Catalog {
         self.told(self.writer()?.write(adds, work).await)
     }
 
+    /// Sees to it that reads show what stands: what is in doubt is settled before.
+    ///
+    /// # Errors
+    /// [`StoreError::InDoubt`] while that can't be done, [`StoreError::NoRoomForLog`].
+    pub(crate) async fn settle(&self) -> Result<()> {
+        match &self.inner.writer {
+            Some(writer) => self.told(writer.settle().await),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn writer(&self) -> Result<&Writer> {
         self.inner.writer.as_ref().ok_or(StoreError::ReadOnly)
     }

@@ -50,6 +50,16 @@ impl VaultError {
     }
 }
 
+impl VaultError {
+    /// Why what is set of a bucket can't be read in its catalog: it may be that which is in doubt.
+    pub(crate) fn of_setting(error: StoreError) -> Self {
+        match error {
+            StoreError::InDoubt => Self::BucketInDoubt,
+            other => other.into(),
+        }
+    }
+}
+
 impl From<Absent> for VaultError {
     fn from(absent: Absent) -> Self {
         match absent {

@@ -172,7 +172,8 @@ impl<'a> Run<'a> {
     /// Ends what is due, with the rules by which it is: first what makes room. Delete markers count
     /// as objects: as many are made as quotas allow.
     async fn end(&mut self, due: Vec<Due>) -> Step {
-        let versioning = self.bucket.catalog.versioning().await?;
+        let versioning = self.bucket.catalog.versioning().await;
+        let versioning = versioning.map_err(VaultError::of_setting)?;
         let is_hidden = |due: &Due| versioning != Versioning::Never && !due.1.place.is_older;
         let (mut hidden, mut removed): (Vec<_>, Vec<_>) = due.into_iter().partition(is_hidden);
         while !removed.is_empty() {
