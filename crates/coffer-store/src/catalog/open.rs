@@ -70,7 +70,7 @@ impl Catalog {
         let (dir, key, bucket_name) = (dir.to_owned(), key.clone(), bucket_name.to_owned());
         blocking(move || {
             let made = check_own_folder(&dir).and_then(|()| fs::create_dir_all(&dir));
-            made.map_err(|error| StoreError::io("make a folder", error))?;
+            made.map_err(|error| StoreError::io("make a folder", &dir, error))?;
             let (held, path) = (Held::take(&dir)?, dir.join(CATALOG_FILE));
             let connection = CATALOG.create(&path, &key, &of_new(&bucket_name))?;
             Self::with(&dir, path, key, connection, Some(held))
@@ -321,6 +321,7 @@ impl Catalog {
     fn told<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|error| {
             let error = error.of_bucket(self.inner.bucket);
+            let error = error.of_file(self.inner.connections.path());
             if let (StoreError::Damaged { .. }, Some(tell)) = (&error, self.inner.on_damage.get()) {
                 tell(&error);
             }
