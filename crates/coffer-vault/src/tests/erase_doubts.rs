@@ -14,6 +14,7 @@ use crate::erase::EraseDraft;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::freshness::ANCHOR_FILE;
 use crate::system::{Kind, System};
+use crate::tests::first_subject;
 use crate::vault::{Vault, VaultOptions};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
@@ -22,9 +23,7 @@ async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
     vault.stop_holding().await;
-    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
-    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let subject = first_subject(&vault, data);
     let name = BucketName::new("doomed").unwrap();
     vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
     (vault, subject, name)

@@ -9,6 +9,7 @@ use crate::audit::On;
 use crate::error::{Result, VaultError};
 use crate::quotas::{Quota, QuotaOf};
 use crate::system::{BucketConfiguration, BucketRow};
+use crate::tests::first_subject;
 use crate::vault::{Vault, VaultOptions};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
@@ -17,9 +18,7 @@ async fn scene(data: &Path) -> (Vault, Arc<Subject>, Arc<BucketRow>) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
     vault.stop_holding().await;
-    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
-    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let subject = first_subject(&vault, data);
     let name = BucketName::new("bucket").unwrap();
     vault.create_bucket(&subject, &name, None).await.unwrap();
     let row = vault.inner.system.bucket(&name).unwrap();
