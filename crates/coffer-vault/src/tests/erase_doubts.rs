@@ -129,7 +129,13 @@ async fn no_bucket_of_a_level_whose_erase_is_in_doubt_is_told_to_be_gone() {
     assert!(matches!(absent, Err(VaultError::NoSuchBucket)));
     let known = vault.inner.system.buckets_known();
     assert_eq!(known.iter().filter(|known| known.id == row.id).count(), 1);
-    vault.inner.system.let_settle();
+    {
+        // Nor is the level, before it is known which drafts are kept.
+        let _changing = vault.inner.changing_buckets.lock().await;
+        vault.inner.system.let_settle();
+        let made = vault.provide_bucket(&LOCAL, &other, None).await;
+        assert!(matches!(made, Err(VaultError::SystemInDoubt)));
+    }
     for _ in 0..500 {
         if !vault.inner.system.is_an_erase_in_doubt() {
             break;
