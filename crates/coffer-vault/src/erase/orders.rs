@@ -82,8 +82,12 @@ impl Vault {
         open: Vec<Arc<OpenBucket>>,
         error: VaultError,
     ) -> Result<T> {
+        let is_in_doubt = matches!(error, VaultError::SystemInDoubt);
+        if is_in_doubt {
+            self.inner.system.begin_erase_doubt(&aside.ids);
+        }
         self.let_go(&aside.ids, open).await;
-        if matches!(error, VaultError::SystemInDoubt) {
+        if is_in_doubt {
             self.look_later(aside);
         } else {
             self.show_again(aside);
@@ -115,6 +119,7 @@ impl Vault {
                 Err(source.into())
             }
             Err(VaultError::SystemInDoubt) => {
+                self.inner.system.begin_erase_doubt(&aside.ids);
                 self.look_later(aside);
                 Err(VaultError::SystemInDoubt)
             }
@@ -126,10 +131,9 @@ impl Vault {
     }
 
     /// Shows buckets again as soon as it is certain that no draft is kept of their erase, by
-    /// themselves or with others. Where one is, they stay out of use.
+    /// themselves or with others. Where one is, they stay out of use. The doubt has begun, and
+    /// before `changing_buckets` is given back: what removes that which is gone asks for it.
     fn look_later(&self, aside: Aside) {
-        // Before `changing_buckets` is given back: what removes that which is gone asks for it.
-        self.inner.system.begin_erase_doubt();
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             loop {
@@ -153,6 +157,7 @@ impl Vault {
 
     /// It is known which erases are ordered.
     fn resolve(&self, mut aside: Aside, drafts: &[EraseDraft]) {
+        let doubtful = aside.ids.clone();
         if drafts.iter().any(|draft| draft.id() == aside.draft_id) {
             tracing::warn!(
                 "an erase that failed is ordered all the same: ask for it again, or restart the \
@@ -166,7 +171,7 @@ impl Vault {
             aside.hidden.retain(|row| !ordered.contains(&row.id));
             self.show_again(aside);
         }
-        self.inner.system.end_erase_doubt();
+        self.inner.system.end_erase_doubt(&doubtful);
     }
 
     /// Goes on with an erase that was ordered before; none where there is no draft of one.

@@ -184,7 +184,8 @@ pub(crate) struct Held<'a> {
 impl Held<'_> {
     /// Reads. What is given out was sealed as it should be.
     pub(crate) fn read<T>(&mut self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.link.read(self.system, read)
+        let read = self.link.read(self.system, read);
+        read.map_err(|error| error.of_file(&self.link.path))
     }
 
     /// Changes something in one transaction, durably.
@@ -204,7 +205,8 @@ impl Held<'_> {
         change: impl FnOnce(&Transaction<'_>) -> Result<T>,
         outcome: OnSettled,
     ) -> Result<T> {
-        self.link.change(self.system, change, outcome)
+        let changed = self.link.change(self.system, change, outcome);
+        changed.map_err(|error| error.of_file(&self.link.path))
     }
 }
 

@@ -211,6 +211,7 @@ mod tests {
 
     use super::*;
     use crate::access::BucketName;
+    use crate::tests::first_subject;
     use crate::vault::VaultOptions;
 
     async fn open(data: &std::path::Path) -> Vault {
@@ -218,9 +219,7 @@ mod tests {
     }
 
     async fn bucket(vault: &Vault, data: &std::path::Path) -> BucketId {
-        let text = std::fs::read_to_string(data.join("credentials")).unwrap();
-        let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-        let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+        let subject = first_subject(vault, data);
         let name = BucketName::new("left").unwrap();
         vault.create_bucket(&subject, &name, None).await.unwrap();
         vault.inner.system.bucket(&name).unwrap().id
