@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness.content import content
+from harness.content import MIB, content, write_file
 from harness.mover import Mover
 
 FILES = 120
@@ -145,6 +145,18 @@ def test_what_was_changed_just_before_is_compared_by_its_bytes(mover, s3, versio
     gone, kept = done(mover.events(*put, code=1))
     assert (gone, len(kept)) == (set(), 1)
     assert versions(s3, versioned) == {"a": 1}
+
+
+def test_a_large_file_that_was_changed_just_before_is_stored_once(mover, s3, versioned, tmp_path):
+    folder = tmp_path / "fresh"
+    folder.mkdir()
+    (folder / "late").symlink_to(folder / "missing")
+    put = ("put", "-r", "--follow-links", folder, f"s3://{versioned}/")
+    write_file(folder / "large", 20 * MIB)
+    mover.run(*put, code=1)
+    gone, kept = done(mover.events(*put, code=1))
+    assert (gone, len(kept)) == (set(), 1)
+    assert versions(s3, versioned) == {"large": 1}
 
 
 def test_other_headers_store_all_again(mover, s3, bucket, tree):

@@ -9,7 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 use tokio::task::block_in_place;
+use tokio::time::sleep;
 
+use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
@@ -157,7 +159,7 @@ impl Mover {
         name: &ObjectName,
         notes: &Notes,
     ) -> Result<u64, MoverError> {
-        let source = block_in_place(|| Source::open(path))?;
+        let source = self.settled(path).await?;
         let bytes = source.seen().bytes;
         let is_fresh = source.seen().is_fresh(SystemTime::now());
         self.tell(&Event::Found { files: 1, bytes });
@@ -170,6 +172,19 @@ impl Mover {
             notes.note(&of, &at, moved.verified);
         }
         Ok(bytes)
+    }
+
+    /// Opens a file. A large one that was changed just before is waited for, as long as a change
+    /// may go unseen: what is read meanwhile can't be noted, and would go twice after a break. A
+    /// small one is compared by its bytes.
+    async fn settled(&self, path: &Path) -> Result<Source, MoverError> {
+        let source = block_in_place(|| Source::open(path))?;
+        let pause = source.seen().pause(SystemTime::now());
+        if source.seen().bytes <= PART_BYTES || pause.is_zero() {
+            return Ok(source);
+        }
+        sleep(pause).await;
+        block_in_place(|| Source::open(path))
     }
 
     fn tell_of_kept(&self, from: String, to: String, bytes: u64, left: &Left) {
