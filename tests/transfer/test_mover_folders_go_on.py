@@ -243,5 +243,21 @@ def test_where_another_keeps_the_notes_no_other_place_is_advised(mover, bucket, 
     with path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         _, words = broken_off(mover, signal.SIGINT, *put)
-    assert "another coffer, which moves the same, keeps the notes" in words
+    assert "what another coffer moves as well, which keeps the notes" in words
     assert "XDG_STATE_HOME" not in words
+
+
+def test_a_folder_that_another_moves_says_nothing_of_others(mover, bucket, tree):
+    (tree / "in").rename(tree.parent / "in")
+    several = (tree, tree.parent / "in")
+    for folder in several:
+        (folder / "late").symlink_to(folder / "missing")
+    put = ("put", "-r", "--follow-links", *several, f"s3://{bucket}/")
+    mover.run(*put, code=1)
+    held, _ = (path.open("rb") for path in notes(mover))
+    fcntl.flock(held, fcntl.LOCK_EX)
+    events = mover.events(*put, code=1)
+    told = [event["message"] for event in events if event["event"] == "note"]
+    assert len(told) == 1 and "another coffer moves" in told[0]
+    gone, kept = done(events)
+    assert (len(gone), len(kept)) == (FILES / 2, FILES / 2)

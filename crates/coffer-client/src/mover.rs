@@ -113,6 +113,8 @@ struct Told {
     unnoted: AtomicBool,
     /// That another process notes what is moved of the same folder.
     busy: AtomicBool,
+    /// That no more can be noted of a folder.
+    full: AtomicBool,
 }
 
 impl Mover {

@@ -351,9 +351,9 @@ const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there 
                            folder that can be written, and it goes on";
 
 /// The same, where another notes it.
-const NOTED_BY_ANOTHER: &str = "what was stored or fetched whole is there, but another coffer, \
-                                which moves the same, keeps the notes of it: the same command \
-                                begins anew";
+const NOTED_BY_ANOTHER: &str = "what was stored or fetched whole is there: the same command \
+                                begins anew with what another coffer moves as well, which keeps \
+                                the notes of that, and goes on with the rest";
 
 /// An error of a command that goes on by what was noted, if it could be.
 fn unless_noted(error: Error, mover: &Mover) -> Error {
