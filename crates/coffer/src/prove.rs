@@ -16,7 +16,8 @@ use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::config;
-use crate::config::args::{DataArgs, RemoteArgs, ca_of_environment};
+use crate::config::args::{RemoteArgs, ca_of_environment};
+use crate::config::data_args::DataArgs;
 use crate::error::Error;
 use crate::secrets::passphrase::{PassphraseArgs, Purpose};
 
