@@ -13,6 +13,8 @@ pub mod peers;
 
 pub mod programs;
 
+pub(crate) mod cache;
+
 pub(crate) mod folder;
 
 pub mod kernel_tls;
