@@ -15,6 +15,8 @@ pub mod programs;
 
 pub(crate) mod cache;
 
+pub mod cleaning;
+
 pub(crate) mod folder;
 
 pub mod kernel_tls;
