@@ -13,6 +13,10 @@ pub mod peers;
 
 pub mod programs;
 
+pub(crate) mod cache;
+
+pub mod cleaning;
+
 pub(crate) mod folder;
 
 pub mod kernel_tls;
