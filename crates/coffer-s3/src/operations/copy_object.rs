@@ -44,6 +44,8 @@ pub(crate) async fn copy_object(
         || request.input.checksum_algorithm.is_some()
         || request.input.storage_class.is_some()
         || metadata::redirect_of(headers(&request))?.is_some()
+        // What a key of the client's opens is stored without one.
+        || source.customer_key.is_some()
         || encryption::asked(headers(&request))? != AskedEncryption::default();
     if source.bucket == bucket && source.name == name && !changes {
         refuse_without_change(vault, &caller, &bucket, source.which).await?;
