@@ -15,8 +15,6 @@ pub mod programs;
 
 pub(crate) mod cache;
 
-pub mod cleaning;
-
 pub(crate) mod folder;
 
 pub mod kernel_tls;
@@ -24,3 +22,5 @@ pub mod kernel_tls;
 pub mod coffer_server;
 
 pub mod leftovers;
+
+pub mod cleaning;

@@ -125,7 +125,8 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub(crate) const NO_BUCKET: BucketId = BucketId([0; 16]);
 
 impl StoreError {
-    /// An error of the system during `op`, of this file or folder; a full disk, or a read-only one, is recognised as such.
+    /// An error of the system during `op`, of this file or folder; a full disk, or a read-only one,
+    /// is recognised as such.
     pub(crate) fn io(
         op: &'static str,
         path: impl Into<PathBuf>,

@@ -71,8 +71,8 @@ pub fn read(folder: &Path) -> Result<Vec<Machine>> {
         if name == "index" {
             return Err(refused(
                 path,
-                "would have the page of all machines, index.html: call it otherwise, or keep what is \
-                 no record in another folder",
+                "would have the page of all machines, index.html: call it otherwise, or keep \
+                 what is no record in another folder",
             ));
         }
         if !name.chars().all(fits) {

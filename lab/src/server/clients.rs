@@ -35,8 +35,8 @@ impl Work {
 /// How long clients go on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Enough {
-    /// For so long at least, and until each was answered once: of a machine that is busy with others,
-    /// too, there is a speed.
+    /// For so long at least, and until each was answered once: of a machine that is busy with
+    /// others, too, there is a speed.
     pub(super) duration: Duration,
     /// Until so many requests of all of them were answered,
     pub(super) requests: usize,

@@ -3,6 +3,8 @@
 //! What was put aside may come back, too: it must not be taken for the newer one then. So the count
 //! of what is gone on from is raised beyond whatever the other can have reached.
 
+use std::collections::HashSet;
+
 use coffer_audit::{Event, Outcome};
 use coffer_keys::limits::ROLLBACK_STEP;
 use coffer_seal::BucketId;
@@ -12,22 +14,20 @@ use super::Freshness;
 use crate::access::Act;
 use crate::audit::{Audit, SERVER};
 use crate::data_folder::Folder;
-use crate::erase::EraseDraft;
 use crate::error::{Result, Rollback, RollbackOf, VaultError};
-use crate::system::{Doubts, Kind, System};
+use crate::system::{Doubts, System};
 
 impl Freshness {
-    /// Accepts what was found: records it, and raises what has a count. Blocks; within a runtime.
+    /// Accepts what was found: records it, and raises what has a count. `ordered` are buckets whose
+    /// erase is ordered. Blocks; within a runtime.
     pub(crate) fn accept(
         &self,
         found: &[Rollback],
         folder: &Folder,
         system: &System,
         audit: &Audit,
+        ordered: HashSet<BucketId>,
     ) -> Result<()> {
-        if found.is_empty() {
-            return Ok(());
-        }
         for rollback in found {
             tracing::warn!(%rollback, "ROLLBACK ACCEPTED: an older copy is gone on from");
         }
@@ -41,7 +41,7 @@ impl Freshness {
         }
         // Before anything else is changed: a start after a stop in between may find nothing that
         // is older.
-        self.doubt(found, folder, system, audit)?;
+        self.doubt(found, folder, system, audit, ordered)?;
         self.raise_anchor();
         let held = self.held_system_commits().max(system.commit_count()?);
         system.raise_commit_count(held.saturating_add(ROLLBACK_STEP))?;
@@ -61,10 +61,9 @@ impl Freshness {
         folder: &Folder,
         system: &System,
         audit: &Audit,
+        ordered: HashSet<BucketId>,
     ) -> Result<()> {
         let is_older = is_system_older(found);
-        let drafts = system.documents::<EraseDraft>(Kind::Erase)?;
-        let ordered = drafts.iter().filter(|draft| draft.is_ordered);
         // Releases of data keys that only the newer one knew of are not counted any more.
         let levels = self.keystore.levels().into_iter();
         let levels = levels.filter(|level| is_older && level.options.sealed_transfer);
@@ -76,7 +75,7 @@ impl Freshness {
         system.doubt(Doubts {
             // One may have been called off since, and objects locked.
             orders: is_older,
-            ordered: ordered.flat_map(EraseDraft::bucket_ids).collect(),
+            ordered,
             has_catalog: &|id| folder.has_catalog(id),
             key_releases: levels.map(|level| level.id).collect(),
             subjects,

@@ -5,8 +5,8 @@
 //! until then the keystores that are carried there hold both. And a rotation has ended only when
 //! each has taken the keystore without it. What is away is waited for, until it is given up.
 //!
-//! No head gets a catalog any more whose bucket is ordered to be erased, which may be completed days
-//! later. Nothing is waited for there: all its generations go with the erase.
+//! No head gets a catalog any more whose bucket is ordered to be erased, which may be completed
+//! days later. Nothing is waited for there: all its generations go with the erase.
 
 use coffer_seal::BucketId;
 

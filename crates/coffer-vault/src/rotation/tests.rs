@@ -16,8 +16,8 @@ use crate::access::{BucketName, Subject};
 use crate::digest::DigestPlan;
 use crate::limits::REWRAP_COMMIT;
 use crate::objects::*;
-use crate::tests::first_subject;
 use crate::vault::VaultOptions;
+use crate::vault::owners::first_subject;
 
 pub(crate) const LOCAL: Actor = Actor::Local { uid: 0 };
 const COUNT: usize = 600;

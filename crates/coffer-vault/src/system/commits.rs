@@ -6,10 +6,6 @@ use rusqlite::Connection;
 use super::{Held, System};
 use crate::error::{Result, VaultError};
 
-mod doubts;
-
-pub(crate) use self::doubts::Doubts;
-
 impl System {
     /// How many commits it has had: only ever more. 0 in one of format 1 that is only read, and one
     /// more than there were in one that another program has written over.

@@ -12,6 +12,10 @@ use super::configuration::BucketConfiguration;
 use crate::error::{Result, VaultError};
 use crate::limits::{LOCK_BOUND_COUNT_STEP, LOCK_BOUND_STEP_MS};
 
+mod doubts;
+
+pub(crate) use self::doubts::Doubts;
+
 /// No bucket holds more locks than this, nor any that ends later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

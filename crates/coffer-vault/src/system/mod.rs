@@ -42,14 +42,13 @@ mod lock_bound;
 mod lock_time;
 
 pub(crate) use self::buckets::{BucketRow, LevelTag};
-pub(crate) use self::commits::Doubts;
 pub(crate) use self::configuration::BucketDocuments;
 pub use self::configuration::{BucketConfiguration, MD5_ETAGS};
 pub use self::documents::ReceiptSummary;
 pub(crate) use self::documents::{DocumentId, Kind};
 pub use self::encryption::BucketEncryption;
 pub(crate) use self::key_releases::KeyReleases;
-pub(crate) use self::lock_bound::{CoveredLock, LockBound};
+pub(crate) use self::lock_bound::{CoveredLock, Doubts, LockBound};
 pub(crate) use self::lock_time::{Jump, LockTime};
 pub(crate) use self::subjects::SubjectEntry;
 

@@ -15,8 +15,7 @@ use crate::erase::EraseDraft;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::freshness::ANCHOR_FILE;
 use crate::system::{Doubts, Kind, System};
-use crate::tests::first_subject;
-use crate::vault::{Vault, VaultOptions};
+use crate::vault::{Vault, VaultOptions, owners::first_subject};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 

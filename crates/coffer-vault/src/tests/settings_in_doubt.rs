@@ -9,7 +9,7 @@ use crate::audit::On;
 use crate::error::{Result, VaultError};
 use crate::quotas::{Quota, QuotaOf};
 use crate::system::{BucketConfiguration, BucketRow};
-use crate::tests::first_subject;
+use crate::vault::owners::first_subject;
 use crate::vault::{Vault, VaultOptions};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };

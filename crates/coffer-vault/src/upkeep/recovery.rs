@@ -211,8 +211,8 @@ mod tests {
 
     use super::*;
     use crate::access::BucketName;
-    use crate::tests::first_subject;
     use crate::vault::VaultOptions;
+    use crate::vault::owners::first_subject;
 
     async fn open(data: &std::path::Path) -> Vault {
         Vault::open(VaultOptions::new(data)).await.unwrap()

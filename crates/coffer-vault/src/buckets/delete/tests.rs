@@ -14,8 +14,8 @@ use crate::vault::Granted;
 use coffer_store::version::Which;
 
 use super::*;
-use crate::tests::first_subject;
 use crate::vault::VaultOptions;
+use crate::vault::owners::first_subject;
 
 async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();

@@ -1,6 +1,5 @@
 //! Never fewer are told than were given, whatever a stop or a failed commit does.
 
-use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use coffer_seal::{BucketId, SecretKey};
@@ -8,7 +7,7 @@ use coffer_seal::{BucketId, SecretKey};
 use super::*;
 use crate::access::BucketName;
 use crate::error::VaultError;
-use crate::system::{BucketDocuments, Doubts};
+use crate::system::BucketDocuments;
 
 const LEVEL: LevelId = LevelId([5; 16]);
 
@@ -180,39 +179,4 @@ fn a_bucket_that_does_not_go_after_all_gives_on() {
     give(&system, &row, 1);
     assert_eq!(system.key_releases(&row).count, 5);
     assert_eq!(system.level_key_releases(LEVEL).unwrap().count, 0);
-}
-
-#[test]
-fn what_was_not_counted_is_not_forgotten() {
-    let dir = tempfile::tempdir().unwrap();
-    let system = open(&dir);
-    let row = add(&system, "notes");
-    give(&system, &row, 4);
-    let doubts = Doubts {
-        orders: false,
-        ordered: HashSet::new(),
-        has_catalog: &|_| true,
-        key_releases: vec![LEVEL],
-        subjects: false,
-    };
-    system.doubt(doubts).unwrap();
-    system.remove_bucket(&row, || ()).unwrap();
-    drop(system);
-    let kept = open(&dir).level_key_releases(LEVEL).unwrap();
-    assert_eq!((kept.count, kept.is_incomplete), (4, true));
-}
-
-#[test]
-fn many_at_once_are_all_counted() {
-    let dir = tempfile::tempdir().unwrap();
-    let system = Arc::new(open(&dir));
-    let row = add(&system, "notes");
-    let giving = (0..8).map(|_| {
-        let (system, row) = (system.clone(), row.clone());
-        std::thread::spawn(move || (0..500).for_each(|_| give(&system, &row, 1)))
-    });
-    for thread in giving.collect::<Vec<_>>() {
-        thread.join().unwrap();
-    }
-    assert_eq!(system.key_releases(&row).count, 4_000);
 }

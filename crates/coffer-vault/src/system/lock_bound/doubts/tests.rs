@@ -148,3 +148,24 @@ fn what_was_left_out_to_be_erased_has_the_locks_of_its_order_until_it_is_found()
     assert_eq!(bound(&system, "ordered"), unknown);
     assert_eq!(doubt(&[], &[there]), [unknown; 3]);
 }
+
+#[test]
+fn what_was_not_counted_is_not_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    let system = open(&dir);
+    add_bucket(&system, "notes", LockBound::default());
+    let row = system.bucket_named("notes").unwrap();
+    system.cover_key_release(&row, 4).unwrap();
+    let doubts = Doubts {
+        orders: false,
+        ordered: HashSet::new(),
+        has_catalog: &|_| true,
+        key_releases: vec![LEVEL],
+        subjects: false,
+    };
+    system.doubt(doubts).unwrap();
+    system.remove_bucket(&row, || ()).unwrap();
+    drop(system);
+    let kept = open(&dir).level_key_releases(LEVEL).unwrap();
+    assert_eq!((kept.count, kept.is_incomplete), (4, true));
+}

@@ -6,8 +6,8 @@ use coffer_seal::{BucketId, LevelId};
 use coffer_store::StoreError;
 use rusqlite::{Transaction, params};
 
+use super::LockBound;
 use crate::error::{Result, VaultError};
-use crate::system::lock_bound::LockBound;
 use crate::system::{BucketConfiguration, BucketRow, KeyReleases, System, set_document};
 
 /// What is in doubt: of another time than what it goes with.
