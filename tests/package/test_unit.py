@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from harness.auditing import eventually
 from harness.clients import s3_client
 from harness.content import MIB, content
 from harness.server import BINARY
@@ -55,7 +56,8 @@ def test_the_service_manager_is_told(own_server, notified):
 def test_nothing_hangs_on_a_service_manager_that_is_gone(own_server, notified):
     notified.close()
     server = own_server().start()
-    assert "service manager" in server.log()
+    # It is told once all is served.
+    assert eventually(lambda: "service manager" in server.log())
     assert s3_client(server).list_buckets()["Buckets"] == []
     assert server.stop() == 0
 

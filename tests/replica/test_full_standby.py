@@ -1,5 +1,7 @@
 """A standby whose disk is full: it serves what it had, and follows when the newest state fits."""
 
+import signal
+
 import pytest
 
 from harness.age import IDENTITY
@@ -44,9 +46,12 @@ def test_what_it_fetched_for_a_state_that_is_not_needed_goes(server, tmp_path):
             started(standby)
             within(has(standby, BEFORE, BUCKET))
             s3 = s3_client(server)
+            # It meets all of them at once: of those before there is room for some.
+            standby.process.send_signal(signal.SIGSTOP)
             for key in KEYS:
                 s3.put_object(Bucket=BUCKET, Key=key, Body=content(7 * MIB, key))
             caught_up(server, seconds=60)
+            standby.process.send_signal(signal.SIGCONT)
             within(is_failing(standby), 60)
             # Also what was not read before it was full.
             check(standby, BEFORE)
