@@ -94,7 +94,8 @@ pub enum Command {
     /// Measure in a virtual machine with Debian's own kernels: AF_ALG, kernel TLS, dm-crypt, IPsec
     /// and a kernel module, whatever this machine's kernel lacks
     Kernel(InKernel),
-    /// Remove what a lab left that was killed: programs, mounts, devices, namespaces, folders
+    /// Remove what a lab left that was killed: programs, mounts, devices, namespaces, folders; the
+    /// exit status is 1 where something could not be removed
     Clean {
         /// Where it may have put files [default: /var/tmp and the folder of temporary files; where
         /// mounts and loop devices are left, also the folder that they lie in]
@@ -107,6 +108,9 @@ pub enum Command {
         /// Only say what there is
         #[arg(long)]
         dry_run: bool,
+        /// Print it as JSON: each place, what was found there, and whether it was removed
+        #[arg(long)]
+        json: bool,
     },
     /// Make the report of a record that --json has written
     Report {

@@ -13,6 +13,8 @@ pub mod peers;
 
 pub mod programs;
 
+pub(crate) mod cache;
+
 pub(crate) mod folder;
 
 pub mod kernel_tls;
@@ -20,3 +22,5 @@ pub mod kernel_tls;
 pub mod coffer_server;
 
 pub mod leftovers;
+
+pub mod cleaning;

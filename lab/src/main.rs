@@ -12,12 +12,14 @@ use coffer_lab::cipher::algorithm::Algorithm;
 use coffer_lab::cipher::kernel_module;
 use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
+use coffer_lab::host::cleaning;
 use coffer_lab::host::leftovers;
 use coffer_lab::host::machine::{Conditions, Machine};
 use coffer_lab::host::undo;
 use coffer_lab::measuring::calibration::calibrate;
 use coffer_lab::measuring::rounds::Effort;
 use coffer_lab::raw::{self, loop_alone, raw};
+use coffer_lab::record::check::as_text;
 use coffer_lab::record::published::{Published, published};
 use coffer_lab::record::{Agreement, Experiment, Record, sent};
 use coffer_lab::report::{compare, site, table};
@@ -27,9 +29,6 @@ use time::format_description::well_known::Rfc3339;
 
 /// Where files are written: on a disk, while /tmp may be memory.
 const FOLDER: &str = "/var/tmp";
-
-/// How often is looked at most for what was left.
-const CLEANING_ROUNDS: usize = 5;
 
 fn main() -> ExitCode {
     // By this name `clean` knows a lab that runs, also where its file is called otherwise.
@@ -92,7 +91,8 @@ fn run(command: &Command) -> Result<()> {
             folder,
             cache,
             dry_run,
-        } => clean(folder.as_deref(), cache.as_deref(), *dry_run),
+            json,
+        } => clean(folder.as_deref(), cache.as_deref(), *dry_run, *json),
         Command::Report { record, page } => {
             are_two_files(record, page)?;
             write_report(page, &compare::read(record)?, &published()?)
@@ -121,6 +121,7 @@ fn list() -> Result<()> {
         "raw, other authenticated ciphers".to_owned(),
         raw::aeads::contenders(),
     ));
+    groups.push(("raw, memory".to_owned(), raw::memory::contenders()));
     let module = vec![kernel_module().contender];
     groups.push(("raw, the loop of A".to_owned(), module));
     let null_cipher = raw::null_cipher::contenders();
@@ -136,7 +137,11 @@ fn list() -> Result<()> {
     table::print(&table::list(&groups))
 }
 
-fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<()> {
+fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool, json: bool) -> Result<()> {
+    if let Some(folder) = folder {
+        // A name that is mistyped would be told as a folder without leftovers.
+        fs::read_dir(folder).doing(|| format!("looking into {}", folder.display()))?;
+    }
     let folders = folder.map_or_else(
         || {
             let mut folders = vec![PathBuf::from(FOLDER), std::env::temp_dir()];
@@ -147,35 +152,10 @@ fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<(
         |folder| vec![folder.to_owned()],
     );
     let cache = cache.map_or_else(kernel::default_cache, Path::to_owned);
-    // A lab that is still dying, and what it had begun, may leave more while the rest is removed.
-    let mut found = Vec::new();
-    for _ in 0..CLEANING_ROUNDS {
-        let mut more = leftovers::find(&folders, &cache);
-        more.retain(|one| !found.contains(one));
-        if more.is_empty() {
-            break;
-        }
-        for one in more.iter().filter(|_| !dry_run) {
-            leftovers::remove(one);
-        }
-        found.extend(more);
-    }
-    // Another may have removed it meanwhile.
-    let there = leftovers::find(&folders, &cache);
-    for one in &found {
-        let word = if there.contains(one) {
-            "left"
-        } else {
-            "removed"
-        };
-        table::print(&format!("{word}: {one}\n"))?;
-    }
-    if found.is_empty() {
-        table::print("nothing is left of labs that run no more\n")?;
-    }
-    let stays = found.iter().filter(|one| there.contains(one));
-    let stays: Vec<String> = stays.map(ToString::to_string).collect();
-    if dry_run || stays.is_empty() {
+    let done = cleaning::clean(&folders, &cache, dry_run);
+    table::print(&if json { done.json() } else { done.text() })?;
+    let stays = done.stays();
+    if stays.is_empty() {
         return Ok(());
     }
     Err(LabError::Data {
@@ -304,9 +284,11 @@ fn now() -> String {
     now.unwrap_or_default()
 }
 
-/// The command line, without the program.
+/// The command line, without the program. Names of files may hold anything, also what is no text.
 fn arguments() -> String {
-    std::env::args().skip(1).collect::<Vec<_>>().join(" ")
+    let all = std::env::args_os().skip(1);
+    let all: Vec<String> = all.map(|one| one.to_string_lossy().into_owned()).collect();
+    as_text(&all.join(" "))
 }
 
 /// Writes what was asked for, and prints the tables.

@@ -8,6 +8,7 @@ mod modes;
 pub mod aeads;
 mod calls;
 pub mod handshakes;
+pub mod memory;
 pub mod null_cipher;
 pub mod open_ssl_speed;
 mod table_a;
@@ -43,6 +44,7 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     let (agreed, measured) = aeads::authenticated(effort)?;
     agreements.extend(agreed);
     experiments.extend(measured);
+    experiments.extend(memory::copies(effort)?);
     let cbc = contenders(&rosters, Algorithm::Cbc256);
     // The ceiling does not encrypt, and can't be held against the others.
     let (cbc, _) = cbc.split_at(cbc.len().saturating_sub(1));
@@ -59,6 +61,7 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
 pub fn ids() -> Vec<String> {
     let mut ids: Vec<String> = Algorithm::MODES.into_iter().flat_map(modes::ids).collect();
     ids.extend(Direction::BOTH.map(aeads::id));
+    ids.push(memory::ID.to_owned());
     ids.extend([table_a::ID, "raw/openssl-speed"].map(str::to_owned));
     ids.extend(Direction::BOTH.map(chunked::id));
     ids.extend([null_cipher::ID, calls::ID, handshakes::ID].map(str::to_owned));

@@ -21,6 +21,7 @@ use crate::host::programs::marked;
 use crate::measuring::observe::observe;
 use crate::measuring::progress::Progress;
 use crate::measuring::rounds::{Amounts, Effort, Entrant, Figure, Plan, run};
+use crate::record::check::as_text;
 use crate::record::{Axis, Experiment, Observed};
 use crate::sendfile::transfer::{Task, measure};
 use crate::sendfile::way::{Files, Keys, Way};
@@ -96,7 +97,9 @@ pub fn sendfile(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     if let Err(error) = observe_all(&mut transfer, sizes, folder) {
         match error {
             // A container may forbid it: then there are no such figures.
-            LabError::Io { .. } => transfer.how += &format!(" Not observed here: {error}."),
+            LabError::Io { .. } => {
+                transfer.how += &as_text(&format!(" Not observed here: {error}."));
+            }
             other => return Err(other),
         }
     }

@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::host::folder::Folder;
 use crate::measuring::rounds::{Amounts, Effort, Entrant, Figure, Plan, run};
 use crate::record::{Axis, Experiment};
-use crate::server::clients::{STREAMS, Work, measure, upload};
+use crate::server::clients::{Enough, STREAMS, Work, measure, upload};
 use crate::server::model::Model;
 use crate::server::process::Server;
 use crate::server::protocol::PLACES;
@@ -34,6 +34,18 @@ pub use memory::answer_on_standard_output;
 
 const CLIENTS: [usize; 4] = [1, 4, 20, 100];
 const QUICK_CLIENTS: [usize; 2] = [1, 100];
+
+/// From so many requests on it is told what 99 % of them stay within; a quick run may have fewer.
+const ENOUGH: Enough = Enough {
+    duration: Duration::from_millis(500),
+    requests: 100,
+    at_most: Duration::from_secs(5),
+};
+const QUICK_ENOUGH: Enough = Enough {
+    duration: Duration::from_millis(60),
+    requests: 1,
+    at_most: Duration::from_millis(60),
+};
 
 /// Bytes of a request, the end of the experiment's id, and how it is told.
 const REQUESTS: [(usize, &str, &str); 3] = [
@@ -150,16 +162,16 @@ impl Stage {
     }
 
     fn plan(&self, work: Work, (bytes, name, size): (usize, &str, &str)) -> Plan<'_> {
-        let (counts, duration): (&[usize], _) = if self.effort.quick {
-            (&QUICK_CLIENTS, Duration::from_millis(60))
+        let (counts, enough): (&[usize], _) = if self.effort.quick {
+            (&QUICK_CLIENTS, QUICK_ENOUGH)
         } else {
-            (&CLIENTS, Duration::from_millis(500))
+            (&CLIENTS, ENOUGH)
         };
         let entrants = counts.iter().flat_map(|&clients| {
             self.servers.iter().map(move |(contender, server)| Entrant {
                 contender: *contender,
                 x: clients as u64,
-                measure: Box::new(move || measure(server, work, clients, bytes, duration)),
+                measure: Box::new(move || measure(server, work, clients, bytes, enough)),
             })
         });
         let (title, how) = match work {
@@ -178,13 +190,20 @@ impl Stage {
                  page cache, and speaks HTTP and TLS.",
             ),
         };
+        let more = if self.effort.quick {
+            String::new()
+        } else {
+            let (requests, seconds) = (ENOUGH.requests, ENOUGH.at_most.as_secs());
+            format!(", and all of them {requests} times, unless that takes {seconds} seconds")
+        };
         Plan {
             id: id(work, name),
             title,
             axis: Axis::Clients,
             how: format!(
-                "{how} Each goes on until the time is over and it was answered once. The sum over \
-                 all clients, and the mean of each. CPU seconds are the server’s processes’ alone."
+                "{how} Each goes on until the time is over and it was answered once{more}. The sum \
+                 over all clients, and the mean of each. CPU seconds are the server’s processes’ \
+                 alone."
             ),
             contenders: self.contenders.clone(),
             entrants: entrants.collect(),

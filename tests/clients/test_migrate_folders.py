@@ -2,11 +2,13 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
 from harness.content import MIB, content, digest, write_file
 from harness.migration import Migrator
+from harness.server import BINARY
 
 
 @pytest.fixture
@@ -270,6 +272,16 @@ def test_a_report_takes_the_place_of_files_only(migrator, s3, shares):
     assert "outcome" not in bucket and (bucket["versions"], bucket["moved"]) == (1, 1), bucket
     out, _ = migrator.run("migrate", shares.parent, "--report", "/dev/stdout")
     assert b'"outcome":"there"' in out
+    redirected = migrator.home / "redirected"
+    with redirected.open("wb") as stdout:
+        subprocess.run(
+            [BINARY, "migrate", shares.parent, "--report", "/dev/stdout"],
+            env=migrator.environment,
+            stdout=stdout,
+            check=True,
+        )
+    told = redirected.read_bytes()
+    assert b'"outcome":"there"' in told and told.endswith(b"All of it arrived.\n"), told
     for wrong in (migrator.home, "-"):
         _, told = migrator.run("migrate", shares.parent, "--report", wrong, code=2)
         assert "--report" in told

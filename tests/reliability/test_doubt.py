@@ -1,4 +1,4 @@
-"""Changes of `system.db` whose sync fails: they may have happened, and are treated so."""
+"""Changes of settings whose sync fails: they may have happened, and are treated so."""
 
 import time
 
@@ -92,6 +92,24 @@ def test_nothing_is_acknowledged_in_a_bucket_whose_deletion_is_in_doubt(own_serv
     for key in put:
         assert s3.get_object(Bucket="doomed", Key=key)["Body"].read() == b"acknowledged"
     assert s3.get_object(Bucket="other", Key="kept")["Body"].read() == b"acknowledged"
+
+
+def test_what_is_set_of_versions_is_not_told_while_that_is_in_doubt(own_server, failing):
+    """What failed is in the log, and a start finds it there: it was not undone."""
+    server = own_server().start()
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="kept")
+    s3.put_object(Bucket="kept", Key="before", Body=b"x")
+    failing.fail("catalog.db-wal")
+    enabled = {"Bucket": "kept", "VersioningConfiguration": {"Status": "Enabled"}}
+    assert status(lambda: s3.put_bucket_versioning(**enabled)) == 500
+    assert status(lambda: s3.get_bucket_versioning(Bucket="kept")) == 503
+    assert s3.get_object(Bucket="kept", Key="before")["Body"].read() == b"x"
+    failing.heal()
+    told = s3.get_bucket_versioning(Bucket="kept").get("Status")
+    server.kill()
+    server.start()
+    assert s3_client(server).get_bucket_versioning(Bucket="kept").get("Status") == told
 
 
 def test_a_lock_that_can_not_be_recorded_is_certainly_not_made(own_server, failing):

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from harness.clients import s3_client
 from harness.content import content
 from harness.faults import FailingSync
+from harness.server import StartError
 
 BUCKET = "failing"
 LOG = "catalog.db-wal"
@@ -88,3 +89,16 @@ def test_what_was_acknowledged_survives_failing_commits(own_server, failing, cou
         time.sleep(0.05)
     assert len(server.blob_files()) == needed
     assert {key: read(s3, key) for key in allowed} == found
+
+
+def test_a_start_on_a_failing_disk_names_the_file(own_server, failing):
+    server = own_server().start()
+    s3_client(server).create_bucket(Bucket=BUCKET)
+    server.kill()
+    failing.fail("system.db-wal")
+    with pytest.raises(StartError) as refused:
+        server.start()
+    assert str(server.data / "system.db-wal") in str(refused.value)
+    failing.heal()
+    server.start()
+    assert s3_client(server).list_buckets()["Buckets"][0]["Name"] == BUCKET

@@ -172,6 +172,10 @@ def test_copies_have_keys_of_their_own(s3, allowing):
     assert s3.get_object(**source, **brought(OTHER))["Body"].read() == BODY
     with refused("AccessDenied", 403):
         s3.get_object(**source, **brought(MINE))
+    # Without its key from then on: a change, so that it may be copied to itself.
+    copied = s3.copy_object(Bucket=allowing, Key="a", CopySource=source, **as_source(OTHER))
+    assert told(copied)[2:] == ("aws:kms", "default")
+    assert s3.get_object(**source)["Body"].read() == BODY
 
 
 def test_all_parts_need_the_key(s3, allowing):

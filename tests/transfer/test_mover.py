@@ -149,6 +149,16 @@ def test_what_is_no_file_is_not_replaced(mover, s3, bucket, tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert {path.name for path in tmp_path.iterdir()} >= {"pipe", "link"}
     assert not list(tmp_path.glob(".*coffer-*"))
+    # As /dev/stdout, where standard output is a file.
+    stdout = tmp_path / "stdout"
+    stdout.symlink_to("/proc/self/fd/1")
+    with (tmp_path / "redirected").open("wb") as redirected:
+        command = [BINARY, "get", f"s3://{bucket}/x", stdout]
+        done = subprocess.run(
+            command, env=mover.environment, stdout=redirected, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1 and b"is no regular file: write `-`" in done.stderr
+    assert stdout.is_symlink()
 
 
 def test_a_file_that_gives_more_than_its_size_is_refused(mover, s3, bucket):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness.content import content
+from harness.content import MIB, content, write_file
 from harness.mover import Mover
 
 FILES = 120
@@ -147,6 +147,18 @@ def test_what_was_changed_just_before_is_compared_by_its_bytes(mover, s3, versio
     assert versions(s3, versioned) == {"a": 1}
 
 
+def test_a_large_file_that_was_changed_just_before_is_stored_once(mover, s3, versioned, tmp_path):
+    folder = tmp_path / "fresh"
+    folder.mkdir()
+    (folder / "late").symlink_to(folder / "missing")
+    put = ("put", "-r", "--follow-links", folder, f"s3://{versioned}/")
+    write_file(folder / "large", 20 * MIB)
+    mover.run(*put, code=1)
+    gone, kept = done(mover.events(*put, code=1))
+    assert (gone, len(kept)) == (set(), 1)
+    assert versions(s3, versioned) == {"large": 1}
+
+
 def test_other_headers_store_all_again(mover, s3, bucket, tree):
     put = ("put", "-r", tree, f"s3://{bucket}/")
     broken_off(mover, signal.SIGINT, *put)
@@ -231,5 +243,21 @@ def test_where_another_keeps_the_notes_no_other_place_is_advised(mover, bucket, 
     with path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         _, words = broken_off(mover, signal.SIGINT, *put)
-    assert "another coffer, which moves the same, keeps the notes" in words
+    assert "what another coffer moves as well, which keeps the notes" in words
     assert "XDG_STATE_HOME" not in words
+
+
+def test_a_folder_that_another_moves_says_nothing_of_others(mover, bucket, tree):
+    (tree / "in").rename(tree.parent / "in")
+    several = (tree, tree.parent / "in")
+    for folder in several:
+        (folder / "late").symlink_to(folder / "missing")
+    put = ("put", "-r", "--follow-links", *several, f"s3://{bucket}/")
+    mover.run(*put, code=1)
+    held, _ = (path.open("rb") for path in notes(mover))
+    fcntl.flock(held, fcntl.LOCK_EX)
+    events = mover.events(*put, code=1)
+    told = [event["message"] for event in events if event["event"] == "note"]
+    assert len(told) == 1 and "another coffer moves" in told[0]
+    gone, kept = done(events)
+    assert (len(gone), len(kept)) == (FILES / 2, FILES / 2)

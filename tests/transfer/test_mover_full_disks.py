@@ -45,6 +45,26 @@ def test_no_room_to_note_an_upload(server, s3, bucket, tmp_path):
         mover.run("put", source, f"s3://{bucket}/x")
 
 
+def test_no_room_for_the_notes_of_a_folder_is_told(server, s3, bucket, tmp_path):
+    mover, tree = Mover(server, tmp_path / "home"), tmp_path / "tree"
+    tree.mkdir()
+    write_file(tree / "x", 1000)
+    put = ("put", "-r", tree, f"s3://{bucket}/")
+    with small_disk(tmp_path) as disk:
+        (disk / "coffer/folders").mkdir(parents=True)
+        fill(disk)
+        mover.environment |= {"XDG_STATE_HOME": str(disk)}
+        _, told = mover.run(*put)
+        assert told.count("No space left") == 1
+        assert "what is moved from here on goes again after a break" in told
+        events = mover.events(*put)
+        [note] = [event["message"] for event in events if event["event"] == "note"]
+        assert "No space left" in note
+        (disk / "filler").unlink()
+        assert "No space left" not in mover.run(*put)[1]
+    assert s3.get_object(Bucket=bucket, Key="x")["ContentLength"] == 1000
+
+
 @pytest.mark.parametrize("size", [12 * MIB, 100 * MIB])
 def test_no_room_to_store_it(own_server, tmp_path, size):
     source = write_file(tmp_path / "source", size)

@@ -14,6 +14,7 @@ from harness.faults import library
 from harness.mover import Mover
 from harness.proxy import Proxy
 from harness.server import Server, clean_environment
+from harness.watching import Watching
 
 
 class Always:
@@ -64,6 +65,47 @@ def test_what_is_whole_is_waited_for(own_server, tmp_path):
     assert (done["stored"], done["verified"]) == ("unverified", False)
     [note] = [event["message"] for event in events if event["event"] == "note"]
     assert note.startswith("s3://open/x is stored, unverified")
+
+
+@pytest.mark.parametrize(("way", "size"), [("file", MIB), ("file", 20 * MIB), ("folder", 20 * MIB)])
+def test_what_was_waited_for_by_a_command_that_was_ended_is_stored_once(
+    own_server, tmp_path, way, size
+):
+    server = own_server(config='verify = "later"\n').start()
+    sealed.make_bucket(server, "open")
+    client = s3_client(server)
+    enabled = {"Status": "Enabled"}
+    client.put_bucket_versioning(Bucket="open", VersioningConfiguration=enabled)
+    mover, tree, started = Mover(server, tmp_path / "home"), tmp_path / "tree", []
+    tree.mkdir()
+    source = write_file(tree / "x", size)
+    put = ("put", *(("-r", tree) if way == "folder" else (source,)), "s3://open/d/")
+
+    def ends(method, path):
+        """As it is asked for the verdict."""
+        if method == "HEAD" and path.startswith("/open/d/x"):
+            while not started:
+                time.sleep(0.01)
+            started[0].terminate()
+            raise OSError
+
+    def versions():
+        return len(client.list_object_versions(Bucket="open")["Versions"])
+
+    with Watching(server) as between:
+        mover.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        between.before = ends
+        started.append(mover.start(*put))
+        _, told = started[0].communicate(timeout=60)
+        assert started[0].returncode == 1
+        assert b"the same command goes on" in told
+        assert versions() == 1
+        between.before = lambda *_: None
+        done = mover.done(*put)
+        assert (done["kept_bytes"], done["verified"], versions()) == (size, True, 1)
+        assert list((mover.home / "coffer/uploads").iterdir()) == []
+        # Once more is another version.
+        assert (mover.done(*put)["kept_bytes"], versions()) == (0, 2)
 
 
 @pytest.mark.parametrize("size", [MIB, 20 * MIB])

@@ -52,7 +52,13 @@ def test_a_folder_that_another_user_put_there_is_not_meant(server, bucket, home)
     home.chmod(0o777)
     assert bucket in run(home, "ls", **keys)
     os.chown(folder, 65534, 65534, follow_symlinks=False)
+    for told in (run(home, "ls", code=2, **keys), run(home, "ls", code=1)):
+        assert "note: ./coffer-data is another user's" in told
+        assert "--data ./coffer-data" in told
     assert "say which server" in run(home, "ls", code=2, **keys)
+    # Where another is meant, it does not matter.
+    told = run(home, "ls", "--endpoint", "http://127.0.0.1:1", "--retries", 0, code=1, **keys)
+    assert "coffer-data" not in told
     # Where it is named, that counts.
     assert bucket in run(home, "ls", "--data", folder, **keys)
     assert bucket in run(home, "ls", COFFER_DATA="coffer-data", **keys)
@@ -115,3 +121,36 @@ def test_the_port_of_administration_is_told_as_such(server, home):
     keys = {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": secret}
     told = run(home, "ls", "--endpoint", server.admin_endpoint, "--ca", server.ca, code=1, **keys)
     assert "administration of a coffer answers there: S3 has a port of its own" in told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+def test_a_folder_that_another_user_put_there_is_not_administered(server, bucket, home):
+    folder = home / "coffer-data"
+    folder.symlink_to(server.data)
+    home.chmod(0o777)
+    asking, moving = ("bucket", "list"), ("keystore", "move", "--to", "file")
+    assert bucket in run(home, *asking)
+    os.chown(folder, 65534, 65534, follow_symlinks=False)
+    elsewhere = (("tls", "renew-authority"), ("offline", "ls"), ("prove",))
+    for command in (asking, moving, *elsewhere):
+        told = run(home, *command, code=2)
+        assert "--data: ./coffer-data is another user's" in told, command
+    # Where it is named, that counts, and where another server is, it does not matter.
+    for named in ("coffer-data", "./coffer-data", folder):
+        assert bucket in run(home, *asking, "--data", named)
+    assert bucket in run(home, *asking, COFFER_DATA="coffer-data")
+    told = run(home, *asking, "--endpoint", "https://127.0.0.1:1", code=1)
+    assert "coffer-data" not in told
+    # So it does where no other could have put it.
+    home.chmod(0o755)
+    assert bucket in run(home, *asking)
+
+
+def test_what_is_typed_counts_as_typed_though_the_environment_says_the_same(server, bucket, home):
+    """A key of the environment goes before a folder of the environment, not before one that is
+    typed."""
+    keys = {"AWS_ACCESS_KEY_ID": "another", "AWS_SECRET_ACCESS_KEY": "key"}
+    environment = keys | {"COFFER_DATA": str(server.data)}
+    assert "InvalidAccessKeyId" in run(home, "ls", code=1, **environment)
+    assert bucket in run(home, "ls", "--data", server.data, **environment)
+    assert bucket in run(home, "--data", server.data, "ls", **environment)

@@ -6,8 +6,8 @@
 //!   and is durable. Until then it is `.NAME.coffer-part`, with a journal beside it.
 //! - An upload in parts has a journal as well, in the user's state folder. Of what a journal says
 //!   nothing is believed: each piece is read and summed again before it counts.
-//! - A file that goes as one piece has one until it is answered: what a command stored that was
-//!   ended meanwhile is not stored again by the next.
+//! - A file that goes as one piece has one, too. Both stay until what is stored is known to be
+//!   whole: what a command stored that was ended meanwhile is not stored again by the next.
 //! - A folder has notes of what was moved, until all of it is. They count where both sides still
 //!   are what they were then.
 //! - A source that changes while it is read is an error, and an object that changes, too: each
@@ -66,7 +66,7 @@ pub(crate) use self::journal::make_own;
 pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::{Seen, Source};
-pub(crate) use self::target::{folder_of, is_trusted, is_unfinished};
+pub(crate) use self::target::{folder_of, is_open_file, is_trusted, is_unfinished};
 pub(crate) use self::times::{MTIME_HEADER, mtime_text};
 pub(crate) use self::together::Together;
 
@@ -113,6 +113,8 @@ struct Told {
     unnoted: AtomicBool,
     /// That another process notes what is moved of the same folder.
     busy: AtomicBool,
+    /// That no more can be noted of a folder.
+    full: AtomicBool,
 }
 
 impl Mover {

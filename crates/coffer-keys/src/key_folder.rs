@@ -69,7 +69,7 @@ impl KeyFolder {
         }
     }
 
-    /// Whether it opens also an older keystore than the source holds, and goes on from it.
+    /// Whether it opens also an older keystore than the source holds.
     pub fn accepting_rollback(mut self, accepts: bool) -> Self {
         self.accepts_rollback = accepts;
         self

@@ -51,7 +51,7 @@ pub(crate) fn absent(code: &'static str, message: &'static str) -> S3Error {
 /// Says what the vault's refusal means to an S3 client.
 pub(crate) fn from_vault(error: VaultError) -> S3Error {
     match error {
-        VaultError::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist."),
+        VaultError::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist"),
         VaultError::NoSuchObject => s3_error!(NoSuchKey, "The specified key does not exist."),
         VaultError::NoVersion(absent) => no_version(absent),
         VaultError::NoSuchUpload => s3_error!(

@@ -1,6 +1,7 @@
 //! What can go wrong in the store.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use coffer_seal::{BlobId, BucketId};
 use rusqlite::ErrorCode;
@@ -98,18 +99,22 @@ pub enum StoreError {
     #[error("what was sent is not sealed as it was to be")]
     NotSealed,
     /// The operating system refused.
-    #[error("{op}: {source}")]
+    #[error("{op} ({}): {source}", path.display())]
     Io {
         /// What was tried.
         op: &'static str,
+        /// With which file or folder.
+        path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
     /// The database refused.
-    #[error("the database answered: {} (code {code})", ffi::code_to_str(*code))]
+    #[error("the database{} answered: {} (code {code})", told(path), ffi::code_to_str(*code))]
     Database {
         /// SQLite's extended result code.
         code: i32,
+        /// Its file, where that is known.
+        path: Option<PathBuf>,
     },
 }
 
@@ -120,13 +125,34 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub(crate) const NO_BUCKET: BucketId = BucketId([0; 16]);
 
 impl StoreError {
-    /// An error of the system during `op`; a full disk, or a read-only one, is recognised as such.
-    pub(crate) fn io(op: &'static str, source: impl Into<io::Error>) -> Self {
+    /// An error of the system during `op`, of this file or folder; a full disk, or a read-only one,
+    /// is recognised as such.
+    pub(crate) fn io(
+        op: &'static str,
+        path: impl Into<PathBuf>,
+        source: impl Into<io::Error>,
+    ) -> Self {
         let source = source.into();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
             io::ErrorKind::ReadOnlyFilesystem => Self::DiskReadOnly,
-            _ => Self::Io { op, source },
+            _ => Self::Io {
+                op,
+                path: path.into(),
+                source,
+            },
+        }
+    }
+
+    /// Says of which file the database is that refused.
+    #[must_use]
+    pub fn of_file(self, path: &Path) -> Self {
+        match self {
+            Self::Database { code, path: None } => Self::Database {
+                code,
+                path: Some(path.to_owned()),
+            },
+            other => other,
         }
     }
 
@@ -170,9 +196,16 @@ impl From<rusqlite::Error> for StoreError {
             }
             _ => Self::Database {
                 code: failure.extended_code,
+                path: None,
             },
         }
     }
+}
+
+/// The file of a database, where it is known, before a verb.
+fn told(path: &Option<PathBuf>) -> String {
+    let path = path.as_ref();
+    path.map_or_else(String::new, |path| format!(" {}", path.display()))
 }
 
 #[cfg(test)]
@@ -182,7 +215,19 @@ mod tests {
     #[test]
     fn what_the_database_refuses_is_told_in_words() {
         let code = ffi::SQLITE_IOERR_WRITE;
-        let told = StoreError::Database { code }.to_string();
+        let path = None;
+        let error = StoreError::Database { code, path };
+        let told = error.to_string();
         assert_eq!(told, "the database answered: disk I/O error (code 778)");
+        let told = error.of_file(Path::new("/data/system.db")).to_string();
+        let known = "the database /data/system.db answered: disk I/O error (code 778)";
+        assert_eq!(told, known);
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_told_with_its_file() {
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        let told = StoreError::io("open a database", "/data/system.db", refused).to_string();
+        assert_eq!(told, "open a database (/data/system.db): permission denied");
     }
 }

@@ -39,6 +39,9 @@ pub struct Counters {
     pub lifecycle_hidden_count: u64,
     /// Uploads that were ended for their age, by rules or the server's setting.
     pub lifecycle_upload_count: u64,
+    /// Buckets that runs of lifecycle rules left to the next run, for they were in doubt or could
+    /// not be read or written.
+    pub lifecycle_postponed_count: u64,
     /// Catalogs open at the moment.
     pub open_catalog_count: u64,
     /// Multipart uploads that were neither completed nor aborted, as of half a minute ago.
@@ -62,6 +65,7 @@ pub(crate) struct Tally {
     pub(crate) lifecycle_removed_count: AtomicU64,
     pub(crate) lifecycle_hidden_count: AtomicU64,
     pub(crate) lifecycle_upload_count: AtomicU64,
+    pub(crate) lifecycle_postponed_count: AtomicU64,
     pub(crate) transfers: TransferTally,
     damaged: Places,
 }
@@ -118,6 +122,7 @@ impl Tally {
             lifecycle_removed_count: value(&self.lifecycle_removed_count),
             lifecycle_hidden_count: value(&self.lifecycle_hidden_count),
             lifecycle_upload_count: value(&self.lifecycle_upload_count),
+            lifecycle_postponed_count: value(&self.lifecycle_postponed_count),
             open_catalog_count,
             open_upload_count,
             transfers: self.transfers.snapshot(open_transfer_count),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use coffer_durable::{OwnFolder, check_own_folder, sync_folder, write_file_atomically};
 use coffer_seal::BucketId;
+use coffer_store::CATALOG_FILE;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
@@ -195,6 +196,12 @@ impl Folder {
 
     pub(crate) fn bucket(&self, id: BucketId) -> PathBuf {
         self.buckets().join(id.to_string())
+    }
+
+    /// Whether a bucket's catalog is there. What can't be looked at may be.
+    pub(crate) fn has_catalog(&self, id: BucketId) -> bool {
+        let found = self.bucket(id).join(CATALOG_FILE).symlink_metadata();
+        !found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 }
 

@@ -143,7 +143,7 @@ pub use crate::objects::{
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::open_buckets::CustomerKey;
 pub use crate::quotas::{Quota, QuotaOf, QuotaUsage};
-pub use crate::replica::{CopyCheckEvent, NewCopy, Restore, RestoreEvent, restore};
+pub use crate::replica::{CopyCheckEvent, NewCopy, Restore, RestoreEvent, Restored, restore};
 
 pub use crate::standby::{FollowOptions, FormerStates, ServedState, Standby, StandbyTurn};
 pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};

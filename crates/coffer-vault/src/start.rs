@@ -21,7 +21,7 @@ use crate::copies::{Copies, EngineSeat};
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::engine::refuse_cache;
-use crate::erase::{complete_interrupted, hide_ordered};
+use crate::erase::{complete_interrupted, hide_ordered, ordered_to_erase};
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::fence::ChangeGate;
 use crate::freshness::Freshness;
@@ -226,7 +226,11 @@ fn put_in_order(
     }
     let known = freshness.known_record(system)?;
     let audit = Audit::open(folder.audit(), keystore.clone(), system, known)?;
-    freshness.accept(&found, folder, system, &audit)?;
+    if !found.is_empty() {
+        let ordered = ordered_to_erase(system)?;
+        freshness.accept(&found, folder, system, &audit, ordered)?;
+    }
+    system.doubt_found(|id| folder.has_catalog(id))?;
     if is_copy {
         // What a standby had beside, if it is one that was promoted.
         let _ = std::fs::remove_dir_all(folder.standby());

@@ -65,7 +65,8 @@ use self::storage::standby::StandbyArgs;
 use self::storage::verify::VerifyArgs;
 use self::subject::args::SubjectArgs;
 use self::tls::TlsArgs;
-use crate::config::args::{DataArgs, RemoteArgs, ServeArgs};
+use crate::config::args::{RemoteArgs, ServeArgs};
+use crate::config::data_args::DataArgs;
 use crate::error::Error;
 use crate::prove::ProveArgs;
 

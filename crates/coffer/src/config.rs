@@ -13,15 +13,18 @@ use crate::error::Error;
 use crate::limits::Limits;
 use crate::log::{LogFormat, LogLevel};
 
+pub mod data_args;
+
 pub mod args;
 
 pub mod domains;
 
+pub mod implied;
+
 pub mod proxy_rules;
 
-use self::args::{
-    DataArgs, DataListen, DataTlsBy, ServeArgs, Verify, address, data_address, data_url,
-};
+use self::args::{DataListen, DataTlsBy, ServeArgs, Verify, address, data_address, data_url};
+use self::data_args::DataArgs;
 use self::domains::domains_and_addresses;
 use self::proxy_rules::ProxyRules;
 
@@ -214,8 +217,12 @@ impl Config {
 }
 
 /// The data folder, for the subcommands that need no more.
+///
+/// # Errors
+/// When the configuration file can't be read, or none is named, and the folder that would be taken
+/// may be another user's.
 pub fn data(data: &DataArgs) -> Result<PathBuf, Error> {
-    Ok(data_folder(data, File::of(data)?.data))
+    named_data(data)?.map_or_else(implied::implied, Ok)
 }
 
 /// The data folder, if the command line, the environment or the configuration file names one.

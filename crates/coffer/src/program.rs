@@ -102,8 +102,9 @@ pub fn run() -> ExitCode {
         Command::Rm(args) => block_on(rm(&cli.typed(), args)),
         Command::Cp(args) => block_on(cp(&cli.typed(), args)),
         Command::Migrate(args) => block_on(migrate(&cli.typed(), args)),
-        asking => config::data(&cli.data)
-            .and_then(|data| cli.remote.server(data))
+        asking => cli
+            .remote
+            .server(&cli.data)
             .and_then(|server| block_on(ask(&server, asking))),
     };
     // For these, 1 says that something was found, so all else is 2.
@@ -140,7 +141,9 @@ fn run_server(config: Config, args: &ServeArgs) -> Result<ExitCode, Error> {
 fn typed(users: UserMask) -> Result<(Cli, Errors), ExitCode> {
     let parsed = Cli::command().try_get_matches().and_then(|matches| {
         let errors = Errors::wanted(&matches);
-        Cli::from_arg_matches(&matches).map(|cli| (cli, errors))
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        cli.data.take_sources(&matches);
+        Ok((cli, errors))
     });
     if let Ok((cli, _)) = &parsed
         && matches!(cli.command, Command::Get(_))

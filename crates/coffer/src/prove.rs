@@ -16,7 +16,8 @@ use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::config;
-use crate::config::args::{DataArgs, RemoteArgs, ca_of_environment};
+use crate::config::args::{RemoteArgs, ca_of_environment};
+use crate::config::data_args::DataArgs;
 use crate::error::Error;
 use crate::secrets::passphrase::{PassphraseArgs, Purpose};
 
@@ -301,8 +302,9 @@ of a stopped one that is done here, if its root key can be read. Through a runni
 canary is stored, with DATA/credentials or the access key in AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY; it is searched for in every file that was written since, and deleted.
 
-What was not checked is told. Ends with 0 when nothing was found, 1 when something was, 2 when it
-could not look at something that it should: the S3 service, or with the passphrase that was given.
+What was not checked is told. Ends with 0 when nothing was found, 1 when something was, and 2 when
+nothing was, but it could not look at all that it should (the S3 service, the commitments of a
+running server or by the passphrase that was given), or not begin: no data folder, not its owner.
 
 Examples:
   coffer prove

@@ -6,7 +6,8 @@ use crate::error::Result;
 
 pub(super) fn contender() -> Contender {
     Contender::new("none, a copy", Placement::None, "copy_from_slice").set(
-        "each message into memory of the lab's own and back: what reading and writing it takes",
+        "each message into memory of the lab's own and back: what reading and writing it takes \
+         within the caches, where messages lie",
     )
 }
 

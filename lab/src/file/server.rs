@@ -81,10 +81,27 @@ fn write_settings(served: &CofferServer, settings: &Path) -> Result<()> {
         "user = \"{id}:{secret}\"\naws-sigv4 = \"aws:amz:{REGION}:s3\"\n\
          header = \"x-amz-content-sha256: UNSIGNED-PAYLOAD\"\ncacert = \"{}\"\n\
          silent\nshow-error\nfail\n",
-        authority.display()
+        quoted(&authority.display().to_string())
     );
     let doing = || format!("writing {}", settings.display());
     fs::write(settings, text).doing(doing)
+}
+
+/// Between quotation marks, as curl reads it: a name of a folder may hold them, and line breaks.
+fn quoted(text: &str) -> String {
+    let escaped = [
+        ('\\', "\\\\"),
+        ('"', "\\\""),
+        ('\n', "\\n"),
+        ('\r', "\\r"),
+        ('\t', "\\t"),
+        ('\u{b}', "\\v"),
+    ];
+    let sign = |sign: char| match escaped.iter().find(|(known, _)| *known == sign) {
+        Some((_, escape)) => (*escape).to_owned(),
+        None => sign.to_string(),
+    };
+    text.chars().map(sign).collect()
 }
 
 impl Store for Server {
@@ -125,5 +142,16 @@ impl Store for Server {
 
     fn settings(&self) -> Vec<String> {
         vec![self.setting.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curl_reads_a_name_as_it_is() {
+        assert_eq!(quoted("/srv/a b/é"), "/srv/a b/é");
+        assert_eq!(quoted("a\"b\\c\nd"), r#"a\"b\\c\nd"#);
     }
 }

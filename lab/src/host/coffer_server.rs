@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use rusty_s3::Credentials;
 use crate::contender::Availability;
 use crate::error::{Doing, LabError, Result};
 use crate::host::peers::remedy;
-use crate::host::programs::{Running, find, marked};
+use crate::host::programs::{Running, find, marked, said};
 
 /// How long a server may take to be ready.
 const READY: Duration = Duration::from_secs(30);
@@ -68,9 +68,18 @@ impl CofferServer {
         serve
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+            .stderr(Stdio::piped());
         let mut running = Running::start(&mut serve)?;
-        wait_until_ready(&mut running)?;
+        let errors = running.child.stderr.take();
+        let saying = thread::spawn(move || said(errors));
+        if let Err(why) = wait_until_ready(&mut running) {
+            drop(running);
+            let said = saying.join().unwrap_or_default();
+            return Err(LabError::Program {
+                command: "coffer serve".into(),
+                what: format!("{why}: {said}"),
+            });
+        }
         Ok(Self {
             address,
             data: data.to_owned(),
@@ -108,7 +117,8 @@ fn free_address() -> Result<SocketAddr> {
 }
 
 /// Waits for the line that begins with `ready`, and goes on reading, so that the pipe never fills.
-fn wait_until_ready(running: &mut Running) -> Result<()> {
+/// Tells why there was none.
+fn wait_until_ready(running: &mut Running) -> std::result::Result<(), &'static str> {
     let (ready, told) = mpsc::channel();
     let output = running.child.stdout.take();
     thread::spawn(move || {
@@ -121,8 +131,31 @@ fn wait_until_ready(running: &mut Running) -> Result<()> {
             }
         }
     });
-    told.recv_timeout(READY).map_err(|_| LabError::Program {
-        command: "coffer serve".into(),
-        what: "it was not ready in time".into(),
+    told.recv_timeout(READY).map_err(|error| match error {
+        RecvTimeoutError::Timeout => "it was not ready in time",
+        RecvTimeoutError::Disconnected => "it ended before it was ready",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_server_that_can_not_start_is_quoted() {
+        let folder = std::env::temp_dir().join(format!("lab-no-server-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let program = folder.join("coffer");
+        fs::write(&program, "#!/bin/sh\necho 'no space left' >&2\nexit 1\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let failed = CofferServer::start(&program, &folder.join("data")).err();
+        fs::remove_dir_all(&folder).unwrap();
+        let text = failed.unwrap().to_string();
+        assert!(
+            text.contains("ended before it was ready: no space left"),
+            "{text}"
+        );
+    }
 }

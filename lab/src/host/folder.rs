@@ -20,19 +20,43 @@ pub(crate) struct Folder {
     /// Where it is, without links on the way.
     pub(crate) path: PathBuf,
     _undo: Undo,
+    /// Goes after it.
+    _way: Undo,
 }
 
 impl Folder {
-    /// Makes it below `parent`; its name says for what, and for which process.
+    /// Makes it below `parent`, and `parent` where it is not there; its name says for what, and for
+    /// which process.
     pub(crate) fn new(parent: &Path, purpose: &str) -> Result<Self> {
         let doing = || format!("making a folder in {}", parent.display());
-        std::fs::create_dir_all(parent).doing(doing)?;
+        let parent = std::path::absolute(parent).doing(doing)?;
+        let missing = missing(&parent);
+        let way = Undo::by(move || remove_empty(&missing));
+        std::fs::create_dir_all(&parent).doing(doing)?;
         let parent = parent.canonicalize().doing(doing)?;
         let path = parent.join(format!("{PREFIX}{purpose}-{}", std::process::id()));
         let gone = path.clone();
         let undo = Undo::by(move || remove(&gone));
         std::fs::create_dir_all(&path).doing(|| format!("making {}", path.display()))?;
-        Ok(Self { path, _undo: undo })
+        Ok(Self {
+            path,
+            _undo: undo,
+            _way: way,
+        })
+    }
+}
+
+/// What of a path is not there, the deepest first.
+fn missing(path: &Path) -> Vec<PathBuf> {
+    let is_missing = |place: &&Path| place.symlink_metadata().is_err();
+    let all = path.ancestors().take_while(is_missing);
+    all.map(Path::to_owned).collect()
+}
+
+/// The deepest first. Where others have put something, it stays, and so does what it lies in.
+fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders {
+        let _ = std::fs::remove_dir(folder);
     }
 }
 
@@ -126,6 +150,24 @@ mod tests {
             assert!(!room.in_memory || room.free_bytes <= available_memory_bytes() * 2);
         }
         Room::of(Path::new("/no/such/folder")).unwrap_err();
+    }
+
+    #[test]
+    fn what_was_made_on_the_way_goes_too_and_what_was_there_stays() {
+        let there = std::env::temp_dir().join(format!("lab-way-{}", std::process::id()));
+        std::fs::create_dir(&there).unwrap();
+        let new = there.join("new");
+        drop(Folder::new(&new.join("er"), "file").unwrap());
+        assert!(!new.exists() && there.is_dir());
+        // What others put there keeps its folders.
+        let folder = Folder::new(&new.join("er"), "file").unwrap();
+        std::fs::write(new.join("notes"), "theirs").unwrap();
+        drop(folder);
+        assert!(new.join("notes").is_file() && !new.join("er").exists());
+        // What can't be made leaves nothing either.
+        assert!(Folder::new(&there.join("a/../new/notes/b"), "file").is_err());
+        assert!(!there.join("a").exists());
+        std::fs::remove_dir_all(&there).unwrap();
     }
 
     #[test]

@@ -19,10 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// What every lab calls its process.
 pub const PROCESS_NAME: &CStr = c"coffer-lab";
 
-const NAMESPACES: &str = "/run/netns";
-const MAPPED: &str = "/dev/mapper";
-const BLOCK_DEVICES: &str = "/sys/block";
-const WIREGUARD_SOCKETS: &str = "/var/run/wireguard";
+pub(crate) const NAMESPACES: &str = "/run/netns";
+pub(crate) const MAPPED: &str = "/dev/mapper";
+pub(crate) const BLOCK_DEVICES: &str = "/sys/block";
+pub(crate) const WIREGUARD_SOCKETS: &str = "/var/run/wireguard";
 
 /// One thing that was left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,13 +199,24 @@ fn programs(namespaces: &[String]) -> Vec<Leftover> {
     left.collect()
 }
 
+fn in_full(point: &str) -> String {
+    let signs = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    signs.iter().fold(point.to_owned(), |text, (told, sign)| {
+        text.replace(told, sign)
+    })
+}
+
 /// The newest first: it may lie on an older one.
 fn mounts() -> Vec<PathBuf> {
     let all = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let points = all.lines().filter_map(|line| line.split(' ').nth(1));
     // Spaces and the like are told as octal numbers (proc(5), fstab(5)).
-    let points = points.map(|point| point.replace("\\040", " ").replace("\\134", "\\"));
-    let points = points.map(PathBuf::from);
+    let points = points.map(|point| PathBuf::from(in_full(point)));
     let mut left: Vec<PathBuf> = points.filter(|point| folder_of(point).is_some()).collect();
     left.reverse();
     left
@@ -297,6 +308,7 @@ mod tests {
         let gone = Path::new("/srv/coffer-lab-file-99999999");
         assert_eq!(folder_of(&gone.join("3/image")), Some(gone));
         assert_eq!(folder_of(Path::new("/srv/image")), None);
+        assert_eq!(in_full(r"/a\040b\012c\134040d"), "/a b\nc\\040d");
     }
 
     #[test]

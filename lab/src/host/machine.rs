@@ -1,5 +1,7 @@
 //! The machine, and how busy it is.
 
+use std::path::Path;
+
 use coffer_measure::machine::{self, field, read};
 use serde::{Deserialize, Serialize};
 
@@ -149,9 +151,33 @@ pub fn core_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// How much memory programs could still have.
+/// How much memory programs could still have; a container may be given less than the machine has.
 pub fn available_memory_bytes() -> u64 {
-    kibibytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0) * 1024
+    let machine = kibibytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0) * 1024;
+    let groups = read("/proc/self/cgroup");
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"));
+    let own = Path::new(GROUPS).join(own.unwrap_or(""));
+    let all = own.ancestors().take_while(|one| one.starts_with(GROUPS));
+    all.filter_map(left_in_group).fold(machine, u64::min)
+}
+
+/// Where version 2 of control groups is mounted.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// What the limit of a control group leaves: files that it keeps in memory give way. None without
+/// a limit.
+fn left_in_group(group: &Path) -> Option<u64> {
+    let told = |name: &str| std::fs::read_to_string(group.join(name)).ok();
+    let limit: u64 = told("memory.max")?.trim().parse().ok()?;
+    let used: u64 = told("memory.current")?.trim().parse().ok()?;
+    let all = told("memory.stat").unwrap_or_default();
+    let files = ["inactive_file ", "active_file "]
+        .into_iter()
+        .filter_map(|name| {
+            let found = all.lines().find_map(|line| line.strip_prefix(name))?;
+            found.trim().parse::<u64>().ok()
+        });
+    Some(limit.saturating_sub(used.saturating_sub(files.sum())))
 }
 
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
@@ -160,8 +186,7 @@ fn kibibytes(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::read_dir;
-    use std::path::Path;
+    use std::fs::{self, read_dir};
 
     use super::*;
     use crate::report::compare;
@@ -198,6 +223,27 @@ mod tests {
         for machine in machines {
             assert_eq!(without_builder(&machine.kernel_build), machine.kernel_build);
         }
+    }
+
+    #[test]
+    fn a_container_leaves_what_its_limit_says() {
+        let group = std::env::temp_dir().join(format!("lab-group-{}", std::process::id()));
+        fs::create_dir(&group).unwrap();
+        let plant = |name: &str, told: &str| fs::write(group.join(name), told).unwrap();
+        assert_eq!(left_in_group(&group), None);
+        plant("memory.current", "700\n");
+        plant(
+            "memory.stat",
+            "anon 100\ninactive_file 500\nactive_file 50\n",
+        );
+        plant("memory.max", "max\n");
+        assert_eq!(left_in_group(&group), None);
+        plant("memory.max", "1000\n");
+        let left = left_in_group(&group);
+        plant("memory.max", "100\n");
+        let none = left_in_group(&group);
+        fs::remove_dir_all(&group).unwrap();
+        assert_eq!((left, none), (Some(850), Some(0)));
     }
 
     #[test]

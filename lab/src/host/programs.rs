@@ -187,10 +187,13 @@ pub fn clean_up(command: &mut Command) -> bool {
 }
 
 /// The beginning of what a program says; all is read, so that it is never held up.
-fn said(errors: Option<ChildStderr>) -> String {
+pub(crate) fn said(errors: Option<ChildStderr>) -> String {
     let mut said = Vec::new();
     if let Some(mut errors) = errors {
-        let _ = errors.read_to_end(&mut said);
+        // A letter has four bytes at most.
+        let kept = 4 * SAID_CHARACTERS as u64;
+        let _ = errors.by_ref().take(kept).read_to_end(&mut said);
+        let _ = io::copy(&mut errors, &mut io::sink());
     }
     let said = String::from_utf8_lossy(&said);
     let said = said.trim().chars().take(SAID_CHARACTERS);

@@ -94,7 +94,7 @@ pub(super) fn by_threads(
 }
 
 /// Powers of two, and all.
-fn thread_counts(cores: usize) -> Vec<usize> {
+pub(super) fn thread_counts(cores: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = (0..usize::BITS).map(|bit| 1 << bit).collect();
     counts.retain(|&count| count < cores);
     counts.push(cores);

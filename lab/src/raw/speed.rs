@@ -105,7 +105,7 @@ pub(super) fn measure(contender: &CipherContender, task: Task) -> Result<Sample>
 }
 
 /// The sum of what threads did at the same time: their rates add up.
-fn together(samples: &[Sample]) -> Sample {
+pub(super) fn together(samples: &[Sample]) -> Sample {
     let bytes: u64 = samples.iter().map(|sample| sample.bytes).sum();
     let rate: f64 = samples
         .iter()

@@ -115,6 +115,20 @@ pub fn fault_of_texts(value: &Value) -> Option<String> {
     }
 }
 
+/// A text as a record may hold it, whatever it was made of: a name of a file may hold anything.
+pub fn as_text(found: &str) -> String {
+    let signs = found.chars().take(TEXT_MAX);
+    signs
+        .map(|sign| {
+            if is_hidden(sign) {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                sign
+            }
+        })
+        .collect()
+}
+
 fn is_hidden(sign: char) -> bool {
     sign.is_control()
         || matches!(
@@ -245,6 +259,20 @@ mod tests {
         assert_eq!(fault(&record), None);
         record.experiments[0].series[1].points[1].samples[0].wall_seconds = 0.0;
         assert!(fault(&record).unwrap().contains("sample 1"));
+    }
+
+    #[test]
+    fn what_the_lab_itself_writes_is_not_refused() {
+        let mut record = record();
+        let long = "é".repeat(TEXT_MAX + 1);
+        for command in ["file --folder a\nb", "raw --json \u{202e}.json", &long] {
+            record.command = as_text(command);
+            assert_eq!(
+                fault_of_texts(&serde_json::to_value(&record).unwrap()),
+                None
+            );
+        }
+        assert_eq!(as_text("all --folder a\nb"), "all --folder a\u{fffd}b");
     }
 
     /// Whatever text it is: all of them stand in tables, in lists or on pages.

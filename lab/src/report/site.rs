@@ -69,7 +69,14 @@ pub fn read(folder: &Path) -> Result<Vec<Machine>> {
             .to_string_lossy()
             .into_owned();
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
-        if !name.chars().all(fits) || name == "index" {
+        if name == "index" {
+            return Err(refused(
+                path,
+                "would have the page of all machines, index.html: call it otherwise, or keep \
+                 what is no record in another folder",
+            ));
+        }
+        if !name.chars().all(fits) {
             return Err(refused(
                 path,
                 "has a name of other letters than A-Z a-z 0-9 - . _",
@@ -359,6 +366,10 @@ mod tests {
         fs::rename(from.join("broken.json"), from.join("a b.json")).unwrap();
         let error = read(&from).err().unwrap().to_string();
         assert!(error.contains("other letters"), "{error}");
+        fs::rename(from.join("a b.json"), from.join("index.json")).unwrap();
+        let error = read(&from).err().unwrap().to_string();
+        let told = error.contains("index.json: would have the page of all machines");
+        assert!(told && !error.contains("letters"), "{error}");
         fs::remove_dir_all(&folder).unwrap();
         assert!(read(&from).is_err());
     }

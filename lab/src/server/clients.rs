@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::record::{Latency, Sample};
+use crate::record::{Counts, Latency, Sample};
 use crate::server::client::Client;
 use crate::server::process::Server;
 use crate::server::protocol::REQUEST_BYTES_MAX;
@@ -32,19 +32,40 @@ impl Work {
     }
 }
 
-/// Moves `bytes` at a time, for `duration`, and longer until each client was answered once: of a
-/// machine that is busy with others, too, there is a speed.
+/// How long clients go on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Enough {
+    /// For so long at least, and until each was answered once: of a machine that is busy with
+    /// others, too, there is a speed.
+    pub(super) duration: Duration,
+    /// Until so many requests of all of them were answered,
+    pub(super) requests: usize,
+    /// unless that takes longer than this.
+    pub(super) at_most: Duration,
+}
+
+impl Enough {
+    fn is_it(&self, took: Duration, requests: usize) -> bool {
+        took >= self.duration && (requests >= self.requests || took >= self.at_most)
+    }
+}
+
+/// Moves `bytes` at a time until it is enough.
 pub(super) fn measure(
     server: &Server,
     work: Work,
     clients: usize,
     bytes: usize,
-    duration: Duration,
+    enough: Enough,
 ) -> Result<Sample> {
+    let answered = AtomicUsize::new(0);
     let connected: Result<Vec<_>> = (0..clients).map(|_| server.connect()).collect();
     let (cpu, start) = (server.cpu_seconds(), Instant::now());
     let answers = at_once(connected?, |place, client| {
-        let is_over = || start.elapsed() >= duration;
+        let is_over = || {
+            let requests = answered.fetch_add(1, Ordering::Relaxed) + 1;
+            enough.is_it(start.elapsed(), requests)
+        };
         timed(is_over, || work.once(client.as_mut(), bytes, place))
     });
     let wall_seconds = start.elapsed().as_secs_f64();
@@ -53,12 +74,15 @@ pub(super) fn measure(
         bytes: (answers.len() * bytes) as u64,
         wall_seconds,
         cpu_seconds: server.cpu_seconds() - cpu,
-        counts: None,
+        counts: Some(Counts {
+            transfers: answers.len() as u64,
+            context_switches: None,
+        }),
         latency: Latency::of(answers),
     })
 }
 
-/// Does it until its time is over, once at least; gives what each took.
+/// Does it until, asked after each, it is over; gives what each took.
 fn timed(
     is_over: impl Fn() -> bool,
     mut once: impl FnMut() -> Result<()>,
@@ -131,6 +155,20 @@ fn at_once<C: Send, T: Send>(
 mod tests {
     use super::*;
     use std::cell::Cell;
+
+    #[test]
+    fn it_goes_on_until_so_many_were_answered_but_not_for_ever() {
+        let enough = Enough {
+            duration: Duration::from_millis(500),
+            requests: 100,
+            at_most: Duration::from_secs(5),
+        };
+        let after = |milliseconds| Duration::from_millis(milliseconds);
+        assert!(!enough.is_it(after(499), 1000));
+        assert!(enough.is_it(after(500), 100));
+        assert!(!enough.is_it(after(4999), 99));
+        assert!(enough.is_it(after(5000), 1));
+    }
 
     #[test]
     fn who_begins_when_time_is_over_is_answered_once() {

@@ -59,6 +59,10 @@ pub enum BackupReport {
         copied_count: u64,
         /// Bytes of these.
         copied_bytes: u64,
+        /// Buckets of which it has but the name and the key, as the server has: their erase was
+        /// ordered in the copy that the server went on from. Ask for it again.
+        #[serde(default)]
+        left_to_erase_count: u64,
     },
     /// There is none, and the one before stays.
     Failed {
@@ -88,6 +92,7 @@ impl From<BackupEvent> for BackupReport {
                 blob_count: counts.blob_count,
                 copied_count: counts.copied_count,
                 copied_bytes: counts.copied_bytes,
+                left_to_erase_count: counts.left_to_erase_count,
             },
             BackupEvent::Failed(error) => {
                 let (code, message) = Refusal::from(error).told();

@@ -227,6 +227,11 @@ impl Page {
                 "Uploads aborted for their age, by lifecycle rules or the server's setting.",
                 vault.lifecycle_upload_count,
             ),
+            (
+                "coffer_lifecycle_postponed_total",
+                "Buckets left to the next run of lifecycle rules: in doubt, or it failed there.",
+                vault.lifecycle_postponed_count,
+            ),
         ] {
             self.counter(name, help, value);
         }

@@ -1,7 +1,8 @@
 //! What arrived, version by version, and what did not.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use serde::Serialize;
 
 use crate::limits::{LINKS_MAX, MIGRATE_TOLD};
 use crate::migrate::error::MigrateError;
-use crate::mover::{Failure, folder_of, is_trusted, make_own};
+use crate::mover::{Failure, folder_of, is_open_file, is_trusted, make_own};
 
 /// Something that did not come.
 pub type Missing = Failure;
@@ -107,7 +108,7 @@ struct Open {
     /// What it is called until it is whole; none of what is written as it comes, such as a pipe.
     unfinished: Option<PathBuf>,
     path: PathBuf,
-    failure: Option<std::io::Error>,
+    failure: Option<io::Error>,
 }
 
 impl Open {
@@ -120,6 +121,11 @@ impl Open {
         if path == Path::new("-") {
             return Err(wrong("name a file; /dev/stdout is standard output"));
         }
+        // Standard output is what this process has, whatever lies at the name.
+        if path == Path::new("/dev/stdout") {
+            let out = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+            return Ok(Self::as_it_comes(out.into(), path));
+        }
         if is_planted(path) {
             return Err(wrong(
                 "is a link that another user may have put there: name the file that is meant",
@@ -129,21 +135,11 @@ impl Open {
         if there.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(wrong("is a folder: name a file in it"));
         }
-        // As /dev/stdout, which may stand for a file that others write to as well.
-        let is_of_system = |path: &Path| path.starts_with("/proc");
-        let link = fs::read_link(path);
-        let is_of_system = is_of_system(path) || link.is_ok_and(|to| is_of_system(&to));
-        if there
-            .as_ref()
-            .is_some_and(|there| !there.is_file() || is_of_system)
-        {
+        // What a process has open may be a regular file that others write to as well.
+        let is_file = there.as_ref().is_none_or(fs::Metadata::is_file);
+        if !is_file || is_open_file(path) {
             let file = OpenOptions::new().append(true).open(path);
-            return Ok(Self {
-                out: BufWriter::new(file.map_err(failed)?),
-                unfinished: None,
-                path: path.to_owned(),
-                failure: None,
-            });
+            return Ok(Self::as_it_comes(file.map_err(failed)?, path));
         }
         // A link stays, and what it points to is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -165,6 +161,15 @@ impl Open {
             path,
             failure: None,
         })
+    }
+
+    fn as_it_comes(file: File, path: &Path) -> Self {
+        Self {
+            out: BufWriter::new(file),
+            unfinished: None,
+            path: path.to_owned(),
+            failure: None,
+        }
     }
 }
 

@@ -118,6 +118,8 @@ pub enum MoverError {
     Unverified {
         /// Why it is not known.
         why: String,
+        /// Whether it may be known later.
+        is_open: bool,
     },
     /// Sealed transfer was asked for, and the bucket has none.
     #[error(
@@ -210,6 +212,7 @@ impl MoverError {
     pub(super) fn may_go_on(&self) -> bool {
         match self {
             Self::S3(error) => error.is_passing() || error.is_used_up(),
+            Self::Unverified { is_open, .. } => *is_open,
             Self::Sealed(_) | Self::Local { .. } | Self::Busy { .. } | Self::Lost => true,
             _ => false,
         }

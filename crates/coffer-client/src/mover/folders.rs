@@ -325,6 +325,7 @@ impl Mover {
             && head.etag.trim_matches('"') == listed.etag.trim_matches('"');
         if is_as_listed {
             note_fetched(notes, listed, to, moved.verified);
+            self.tell_of_lost(notes);
         }
         Ok(moved.bytes)
     }

@@ -26,7 +26,7 @@ use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
-use crate::mover::journal::Noting;
+use crate::mover::journal::{Journal, Noting};
 use crate::mover::source::Source;
 use crate::mover::times::{MTIME_HEADER, mtime_text};
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
@@ -40,6 +40,9 @@ struct Done {
     bytes: u64,
     kept_bytes: u64,
     was_sealed: bool,
+    /// Where it stands that it was begun: until it is known to be whole, the same command looks for
+    /// it there, and does not store it again.
+    journal: Option<Journal>,
 }
 
 impl Mover {
@@ -120,6 +123,7 @@ impl Mover {
             bytes,
             kept_bytes: 0,
             was_sealed,
+            journal: None,
         };
         let mut attempt = 0;
         while let Some(ticket) = self.announced(&body, name, None, headers).await? {
@@ -145,9 +149,29 @@ impl Mover {
         Arc::new(move |bytes| watch.event(&Event::Bytes(bytes)))
     }
 
-    /// Compares what the server told with what was sent, waits until it has opened what came
-    /// sealed, and tells of it.
+    /// Waits until what was stored is known to be whole, and tells of it. From then on, the same
+    /// command stores it again, but not before.
     async fn stored(
+        &self,
+        mut done: Done,
+        from: String,
+        name: &ObjectName,
+    ) -> Result<Moved, MoverError> {
+        let journal = done.journal.take();
+        let moved = self.compared(done, from, name).await;
+        if let Some(journal) = journal
+            && !moved.as_ref().is_err_and(MoverError::may_go_on)
+        {
+            journal.remove();
+        }
+        let moved = moved?;
+        self.tell(&Event::Done(&moved));
+        Ok(moved)
+    }
+
+    /// Compares what the server told with what was sent, and waits until it has opened what came
+    /// sealed.
+    async fn compared(
         &self,
         done: Done,
         from: String,
@@ -172,7 +196,7 @@ impl Mover {
         } else if done.stored.is_unverified {
             self.verdict(name, &done.stored, done.bytes).await?;
         }
-        let moved = Moved {
+        Ok(Moved {
             from,
             to: format!("s3://{}/{}", name.bucket, name.key),
             bytes: done.bytes,
@@ -183,8 +207,6 @@ impl Mover {
             stored: waits.then_some(UNVERIFIED),
             transfer: self.transfer_of(done.was_sealed),
             version_id: done.stored.version_id,
-        };
-        self.tell(&Event::Done(&moved));
-        Ok(moved)
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,10 @@ use crate::mover::error::MoverError;
 
 /// Nanoseconds of a second.
 const NANOS: i128 = 1_000_000_000;
+
+/// How long after a change another may leave the same times: the clocks of file systems go in
+/// steps.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// A file, open, and what it was when it was opened.
 pub(crate) struct Source {
@@ -45,15 +49,27 @@ impl Seen {
         }
     }
 
-    /// Whether it was changed so shortly before that another change may have left the same times:
-    /// the clocks of file systems go in steps.
+    /// Whether it was changed so shortly before that another change may have left the same times.
     pub(crate) fn is_fresh(&self, now: SystemTime) -> bool {
+        self.settles_after(now) > 0
+    }
+
+    /// How long to wait until it is not: nothing where it is not now, or where that would be longer
+    /// than anything takes to settle, by a clock that was set back.
+    pub(crate) fn pause(&self, now: SystemTime) -> Duration {
+        let nanos = u64::try_from(self.settles_after(now)).unwrap_or(0);
+        let pause = Duration::from_nanos(nanos);
+        if pause > FRESH { Duration::ZERO } else { pause }
+    }
+
+    /// Nanoseconds until it has settled; none or less where it has.
+    fn settles_after(&self, now: SystemTime) -> i128 {
         let (seconds, nanos) = self.changed;
         let now = now
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         let changed = i128::from(seconds) * NANOS + i128::from(nanos);
-        (now.as_nanos() as i128) < changed + NANOS
+        changed + FRESH.as_nanos() as i128 - now.as_nanos() as i128
     }
 
     /// The same as text. The device is left out: its number may be another after each start of the
@@ -148,8 +164,6 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -161,12 +175,15 @@ mod tests {
         let (seconds, nanos) = source.seen().changed;
         let changed = Duration::new(seconds.try_into().unwrap(), nanos.try_into().unwrap());
         let changed = SystemTime::UNIX_EPOCH + changed;
-        for (ms, is_fresh) in [(0, true), (999, true), (1000, false), (5000, false)] {
+        for (ms, pause) in [(0, 1000), (999, 1), (1000, 0), (5000, 0)] {
             let now = changed + Duration::from_millis(ms);
-            assert_eq!(source.seen().is_fresh(now), is_fresh, "{ms}");
+            assert_eq!(source.seen().is_fresh(now), pause > 0, "{ms}");
+            assert_eq!(source.seen().pause(now), Duration::from_millis(pause));
         }
         // By a clock that was set back.
-        assert!(source.seen().is_fresh(changed - Duration::from_secs(60)));
+        let early = changed - Duration::from_secs(60);
+        assert!(source.seen().is_fresh(early));
+        assert_eq!(source.seen().pause(early), Duration::ZERO);
     }
 
     #[test]

@@ -255,7 +255,7 @@ pub(super) fn check(path: &Path) -> Result<Option<Metadata>, MoverError> {
     }
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => unsuitable("is a folder"),
-        Ok(there) if !there.is_file() => {
+        Ok(there) if !there.is_file() || is_open_file(path) => {
             unsuitable("is no regular file: write `-`, and redirect standard output to it")
         }
         Ok(there) => Ok(Some(there)),
@@ -265,6 +265,14 @@ pub(super) fn check(path: &Path) -> Result<Option<Metadata>, MoverError> {
         // What can't be looked at, can't be written either, and says why then.
         Err(_) => Ok(None),
     }
+}
+
+/// Whether a name stands for what a process has open, as /dev/stdout does, also where that is a
+/// regular file: what were renamed to it would take the place of the system's link.
+pub(crate) fn is_open_file(path: &Path) -> bool {
+    let is_of_system = |path: &Path| path.starts_with("/proc");
+    fs::read_link(path).is_ok_and(|to| is_of_system(&to))
+        || fs::canonicalize(folder_of(path)).is_ok_and(|folder| is_of_system(&folder))
 }
 
 /// The name of a file that belongs to another: hidden, and no longer than names may be.

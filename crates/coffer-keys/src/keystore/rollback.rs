@@ -13,8 +13,8 @@ use crate::limits::ROLLBACK_STEP;
 use crate::root::source::RootSource;
 
 impl Keystore {
-    /// As [`Keystore::open`]; `accepts_rollback`: also an older copy than the source holds, from
-    /// which it then goes on ([`Keystore::accepted`]).
+    /// As [`Keystore::open`]; `accepts_rollback`: also an older copy than the source holds
+    /// ([`Keystore::accepted`]). It stays older until [`Keystore::go_on_from_older`].
     ///
     /// # Errors
     ///
@@ -45,9 +45,7 @@ impl Keystore {
         }
         keystore.note_absence(&outside);
         let (keystore, repair) = Self::settle_opened(keystore)?;
-        if let Some(rollback) = rollback {
-            keystore.outdo(rollback)?;
-        }
+        keystore.state().accepted = rollback;
         Ok((keystore, repair))
     }
 
@@ -118,6 +116,32 @@ impl Keystore {
         self.state().accepted.clone()
     }
 
+    /// Goes on from the older copy that was accepted when this was opened, if one was: as a
+    /// generation that neither it nor what was put aside has had. Before that, what follows from
+    /// an older one must be noted: afterwards none finds it older.
+    ///
+    /// # Errors
+    ///
+    /// When the keystore can't be written.
+    pub fn go_on_from_older(&self) -> Result<(), KeysError> {
+        let mut state = self.settled()?;
+        let Some(rollback) = state.accepted.clone() else {
+            return Ok(());
+        };
+        let generation = rollback.held.generation.saturating_add(ROLLBACK_STEP);
+        if state.copies.newest().generation() >= generation {
+            return Ok(());
+        }
+        tracing::warn!(
+            found = rollback.found,
+            held = rollback.held.generation,
+            "ROLLBACK ACCEPTED: an older copy of the keystore is gone on from"
+        );
+        let (contents, root) = (state.contents.clone(), state.root.clone());
+        state.put_as(generation, contents, root)?;
+        state.settle()
+    }
+
     fn outside(&self) -> Result<Outside, KeysError> {
         self.source().outside(self.id())
     }
@@ -148,20 +172,7 @@ impl Keystore {
         }
         state.is_held_outside = is_held && state.source.keeping() != Keeping::InMemory;
     }
-
-    /// Goes on from an older copy, as a generation that neither it nor what was put aside has had.
-    fn outdo(&self, rollback: KeystoreRollback) -> Result<(), KeysError> {
-        tracing::warn!(
-            found = rollback.found,
-            held = rollback.held.generation,
-            "ROLLBACK ACCEPTED: an older copy of the keystore is gone on from"
-        );
-        let mut state = self.state();
-        let (contents, root) = (state.contents.clone(), state.root.clone());
-        let generation = rollback.held.generation.saturating_add(ROLLBACK_STEP);
-        state.put_as(generation, contents, root)?;
-        state.settle()?;
-        state.accepted = Some(rollback);
-        Ok(())
-    }
 }
+
+#[cfg(test)]
+mod tests;

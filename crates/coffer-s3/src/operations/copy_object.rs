@@ -2,7 +2,7 @@
 
 use coffer_vault::record::ChecksumAlgorithm;
 use coffer_vault::version::{Versioning, Which};
-use coffer_vault::{AskedEncryption, BucketName, CopyTarget, Vault};
+use coffer_vault::{AskedEncryption, BucketName, CopySource, CopyTarget, Vault};
 use s3s::dto::{
     CopyObjectInput, CopyObjectOutput, CopyObjectResult, ETag, MetadataDirective, TaggingDirective,
 };
@@ -39,12 +39,7 @@ pub(crate) async fn copy_object(
     named.await?;
     let replace_metadata = replaces_metadata(request.input.metadata_directive.as_ref())?;
     let replace_tags = replaces_tags(request.input.tagging_directive.as_ref())?;
-    let changes = replace_metadata
-        || replace_tags
-        || request.input.checksum_algorithm.is_some()
-        || request.input.storage_class.is_some()
-        || metadata::redirect_of(headers(&request))?.is_some()
-        || encryption::asked(headers(&request))? != AskedEncryption::default();
+    let changes = replace_metadata || replace_tags || changes_more(&request, &source)?;
     if source.bucket == bucket && source.name == name && !changes {
         refuse_without_change(vault, &caller, &bucket, source.which).await?;
     }
@@ -102,6 +97,16 @@ fn checksum_of(asked: Option<&s3s::dto::ChecksumAlgorithm>) -> S3Result<Option<C
     asked
         .map(|algorithm| by_name(algorithm.as_str()))
         .transpose()
+}
+
+/// Whether a copy differs from its source in more than metadata and tags.
+fn changes_more(request: &S3Request<CopyObjectInput>, source: &CopySource) -> S3Result<bool> {
+    Ok(request.input.checksum_algorithm.is_some()
+        || request.input.storage_class.is_some()
+        || metadata::redirect_of(headers(request))?.is_some()
+        // What a key of the client's opens is stored without one.
+        || source.customer_key.is_some()
+        || encryption::asked(headers(request))? != AskedEncryption::default())
 }
 
 /// A copy of an object to itself without a change makes sense where it makes a version, or makes an

@@ -70,7 +70,9 @@ impl BlobCopies {
         if let Some(folder) = to.parent() {
             let mut builder = fs::DirBuilder::new();
             builder.recursive(true).mode(0o700);
-            builder.create(folder).map_err(failed)?;
+            builder
+                .create(folder)
+                .map_err(|error| failed(folder, error))?;
         }
         if let Some(shared) = self.shared.as_ref().map(|shared| path_of(shared, id))
             && is_whole(&shared)
@@ -92,7 +94,7 @@ impl BlobCopies {
             }
             copied => copied?,
         };
-        fs::rename(&self.unfinished, &to).map_err(failed)?;
+        fs::rename(&self.unfinished, &to).map_err(|error| failed(&to, error))?;
         Ok(BlobCopied::Anew(copied_bytes))
     }
 
@@ -106,6 +108,6 @@ impl BlobCopies {
     }
 }
 
-fn failed(error: io::Error) -> StoreError {
-    StoreError::io("copy a blob", error)
+fn failed(path: &Path, error: io::Error) -> StoreError {
+    StoreError::io("copy a blob", path, error)
 }

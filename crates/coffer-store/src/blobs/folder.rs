@@ -186,6 +186,16 @@ impl Inner {
         Ok(())
     }
 
+    /// The disk refused this with the file of a blob.
+    pub(crate) fn failed(
+        &self,
+        op: &'static str,
+        blob: BlobId,
+        error: impl Into<std::io::Error>,
+    ) -> StoreError {
+        StoreError::io(op, path_of(&self.dir, blob), error)
+    }
+
     pub(crate) fn damaged(&self, what: &'static str, blob: BlobId) -> StoreError {
         StoreError::Damaged {
             what,
@@ -196,7 +206,7 @@ impl Inner {
 }
 
 fn sync_dir(dir: &Path) -> Result<()> {
-    sync_folder(dir).map_err(|error| StoreError::io("sync a folder of blobs", error))
+    sync_folder(dir).map_err(|error| StoreError::io("sync a folder of blobs", dir, error))
 }
 
 /// Runs `work`, which may wait for the disk, where it holds up no connection.

@@ -149,9 +149,9 @@ impl BlobFile {
             // Others may need it while the disk is waited for.
             drop(out);
             space_ahead::give_back(&file, flushed_bytes + end as u64);
-            file.sync_data()
-                .map_err(|error| StoreError::io("sync a blob", error))?;
             let store = &in_flight.store;
+            file.sync_data()
+                .map_err(|error| store.failed("sync a blob", in_flight.id, error))?;
             if let Some(cache) = &store.cache {
                 cache.made((store.bucket, in_flight.id), flushed_bytes + end as u64);
             }
@@ -227,13 +227,14 @@ impl InFlight {
         sealed: &[u8],
         offset_bytes: u64,
     ) -> Result<Arc<File>> {
+        let failed = |op, error: std::io::Error| self.store.failed(op, self.id, error);
         let file = match file {
             Some(file) => file,
             None => {
                 self.has_file.store(true, Ordering::Release);
                 let path = path_of(&self.store.dir, self.id);
                 let created = create_file(&path, self.store.cache.is_some());
-                Arc::new(created.map_err(|error| StoreError::io("create a blob", error))?)
+                Arc::new(created.map_err(|error| failed("create a blob", error))?)
             }
         };
         let is_full = || free_space::room_bytes_for(&file) == 0;
@@ -246,7 +247,7 @@ impl InFlight {
         }
         space_ahead::take(&file, offset_bytes);
         file.write_all_at(sealed, offset_bytes)
-            .map_err(|error| StoreError::io("write a blob", error))?;
+            .map_err(|error| failed("write a blob", error))?;
         Ok(file)
     }
 }

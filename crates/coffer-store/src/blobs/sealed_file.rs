@@ -129,7 +129,7 @@ impl SealedFile {
                 self.is_slow.store(true, Ordering::Relaxed);
                 Ok(0)
             }
-            Err(error) => Err(StoreError::io("read a blob", error)),
+            Err(error) => Err(self.store.failed("read a blob", self.id, error)),
         }
     }
 
@@ -141,7 +141,7 @@ impl SealedFile {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(StoreError::io("read a blob", error)),
+                Err(error) => return Err(self.store.failed("read a blob", self.id, error)),
             }
         }
         Ok(filled)

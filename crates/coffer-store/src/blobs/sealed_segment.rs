@@ -144,7 +144,7 @@ impl SegmentFile {
             match self.file.read_at(&mut [0], offset_bytes) {
                 Ok(_) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(StoreError::io("read a blob", error)),
+                Err(error) => return Err(self.store.failed("read a blob", self.blob, error)),
             }
         }
         Ok(())

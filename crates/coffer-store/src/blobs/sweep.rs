@@ -75,12 +75,14 @@ struct Found {
 fn files_in(store: &Inner, first_byte: u8) -> Result<Vec<Found>> {
     let folder = format!("{first_byte:02x}");
     let mut found = Vec::new();
-    let entries = match fs::read_dir(store.dir.join(Path::new(&folder))) {
+    let dir = store.dir.join(Path::new(&folder));
+    let failed = |error| StoreError::io("list blobs", &dir, error);
+    let entries = match fs::read_dir(&dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
-        entries => entries.map_err(|error| StoreError::io("list blobs", error))?,
+        entries => entries.map_err(failed)?,
     };
     for entry in entries {
-        let entry = entry.map_err(|error| StoreError::io("list blobs", error))?;
+        let entry = entry.map_err(failed)?;
         let Some(id) = entry
             .file_name()
             .to_str()
@@ -95,7 +97,7 @@ fn files_in(store: &Inner, first_byte: u8) -> Result<Vec<Found>> {
                 bytes: metadata.len(),
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io("list blobs", error)),
+            Err(error) => return Err(failed(error)),
         }
     }
     Ok(found)

@@ -46,12 +46,12 @@ impl Catalog {
         let folder = path.parent().unwrap_or(Path::new("/"));
         let mut builder = fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(folder);
-        made.map_err(failed)?;
+        made.map_err(|error| failed(folder, error))?;
         for suffix in ["", "-wal", "-shm"] {
-            remove_if_there(&beside(path, suffix)).map_err(failed)?;
+            remove_if_there(&beside(path, suffix))?;
         }
         for note in [NEWEST_FILE, DOUBT_FILE] {
-            remove_if_there(&folder.join(note)).map_err(failed)?;
+            remove_if_there(&folder.join(note))?;
         }
         if self.is_in_doubt() {
             keep_in_doubt(folder, "the catalog that this is a copy of was in doubt")?;
@@ -169,9 +169,10 @@ impl Catalog {
 /// # Errors
 /// [`StoreError::Closed`] when it ended early; those of the disk.
 pub fn copy_file(from: &Path, to: &Path, is_over: &dyn Fn() -> bool) -> Result<u64> {
-    let mut from = File::open(from).map_err(failed)?;
+    let mut from = File::open(from).map_err(|error| failed(from, error))?;
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(true).mode(0o600);
+    let failed = |error| failed(to, error);
     let mut to = options.open(to).map_err(failed)?;
     let mut copied_bytes = 0;
     loop {
@@ -190,9 +191,9 @@ pub fn copy_file(from: &Path, to: &Path, is_over: &dyn Fn() -> bool) -> Result<u
     Ok(copied_bytes)
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
+fn remove_if_there(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path, error)),
         _ => Ok(()),
     }
 }
@@ -203,6 +204,6 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     file.into()
 }
 
-fn failed(error: io::Error) -> StoreError {
-    StoreError::io("copy a file", error)
+fn failed(path: &Path, error: io::Error) -> StoreError {
+    StoreError::io("copy a file", path, error)
 }

@@ -70,7 +70,7 @@ impl Catalog {
         let (dir, key, bucket_name) = (dir.to_owned(), key.clone(), bucket_name.to_owned());
         blocking(move || {
             let made = check_own_folder(&dir).and_then(|()| fs::create_dir_all(&dir));
-            made.map_err(|error| StoreError::io("make a folder", error))?;
+            made.map_err(|error| StoreError::io("make a folder", &dir, error))?;
             let (held, path) = (Held::take(&dir)?, dir.join(CATALOG_FILE));
             let connection = CATALOG.create(&path, &key, &of_new(&bucket_name))?;
             Self::with(&dir, path, key, connection, Some(held))
@@ -277,6 +277,17 @@ impl Catalog {
         self.told(self.writer()?.write(adds, work).await)
     }
 
+    /// Sees to it that reads show what stands: what is in doubt is settled before.
+    ///
+    /// # Errors
+    /// [`StoreError::InDoubt`] while that can't be done, [`StoreError::NoRoomForLog`].
+    pub(crate) async fn settle(&self) -> Result<()> {
+        match &self.inner.writer {
+            Some(writer) => self.told(writer.settle().await),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn writer(&self) -> Result<&Writer> {
         self.inner.writer.as_ref().ok_or(StoreError::ReadOnly)
     }
@@ -310,6 +321,7 @@ impl Catalog {
     fn told<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|error| {
             let error = error.of_bucket(self.inner.bucket);
+            let error = error.of_file(self.inner.connections.path());
             if let (StoreError::Damaged { .. }, Some(tell)) = (&error, self.inner.on_damage.get()) {
                 tell(&error);
             }

@@ -44,7 +44,7 @@ pub(crate) fn set_key(connection: &Connection, key: &SecretKey, salt: Salt) -> R
     if code == ffi::SQLITE_OK {
         Ok(())
     } else {
-        Err(StoreError::Database { code })
+        Err(StoreError::Database { code, path: None })
     }
 }
 

@@ -178,7 +178,8 @@ impl Connections {
 
     /// Whatever has the file's name in another data folder is not judged, nor told of there.
     fn assure_own_folder(&self) -> Result<()> {
-        check_own_folder(&self.path).map_err(|error| StoreError::io("find a catalog", error))
+        let path = &self.path;
+        check_own_folder(path).map_err(|error| StoreError::io("find a catalog", path, error))
     }
 
     /// The files as their writer left them.

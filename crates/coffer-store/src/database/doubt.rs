@@ -79,7 +79,7 @@ pub(crate) fn is_in_doubt(dir: &Path) -> bool {
 /// # Errors
 /// [`StoreError::Io`], [`StoreError::Full`].
 pub fn keep_in_doubt(dir: &Path, why: &str) -> Result<()> {
-    let failed = |error| StoreError::io("note that a bucket is in doubt", error);
+    let failed = |error| StoreError::io("note that a bucket is in doubt", dir, error);
     check_own_folder(dir).map_err(failed)?;
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);

@@ -116,6 +116,18 @@ impl Writer {
         let _ = tokio::task::spawn_blocking(copy).await;
     }
 
+    /// Sees to it that those who read see what stands: what is in doubt is settled before.
+    ///
+    /// # Errors
+    /// [`StoreError::InDoubt`] while that can't be done, [`StoreError::NoRoomForLog`].
+    pub(crate) async fn settle(&self) -> Result<()> {
+        if !self.0.connections.is_log_in_doubt() {
+            return Ok(());
+        }
+        let shared = self.0.clone();
+        blocking(move || shared.settle()).await
+    }
+
     /// Looks whether the files are as the last write left them, between two writes.
     ///
     /// # Errors

@@ -31,13 +31,13 @@ impl Held {
     /// [`StoreError::Io`] when it was not free in time.
     pub(crate) fn take(dir: &Path) -> Result<Self> {
         let dir = fs::canonicalize(dir)
-            .map_err(|error| StoreError::io("find a catalog's folder", error))?;
+            .map_err(|error| StoreError::io("find a catalog's folder", dir, error))?;
         let until = Instant::now() + HELD_WAIT_MAX;
         let mut held = HELD.lock();
         while held.contains(&dir) {
             if FREED.wait_until(&mut held, until).timed_out() && held.contains(&dir) {
                 let busy = Error::new(ErrorKind::ResourceBusy, "it is open already");
-                return Err(StoreError::io("open a catalog", busy));
+                return Err(StoreError::io("open a catalog", dir, busy));
             }
         }
         held.insert(dir.clone());

@@ -47,9 +47,10 @@ pub(crate) fn take_over(path: &Path) -> Result<()> {
     match File::open(log_of(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         opened => {
-            let log = opened.map_err(failed)?;
-            let database = File::open(path).map_err(failed)?;
-            if frames::has_lost_commits(&log, &database).map_err(failed)? {
+            let failed_log = |error| failed(&log_of(path), error);
+            let log = opened.map_err(failed_log)?;
+            let database = File::open(path).map_err(|error| failed(path, error))?;
+            if frames::has_lost_commits(&log, &database).map_err(failed_log)? {
                 return Err(StoreError::Damaged {
                     what: LOG_DAMAGED,
                     bucket: NO_BUCKET,
@@ -72,7 +73,7 @@ pub(crate) struct DurableCopy {
 impl DurableCopy {
     /// Copies the log of the database at `path`, which no one writes to meanwhile; others may read.
     pub(crate) fn make(path: &Path) -> Result<Self> {
-        check_own_folder(path).map_err(failed)?;
+        check_own_folder(path).map_err(|error| failed(path, error))?;
         let log = log_of(path);
         let mut copy = log.clone().into_os_string();
         copy.push(".new");
@@ -94,7 +95,7 @@ impl DurableCopy {
                 tracing::error!(%log, needed_bytes, "no room to make a left log durable");
                 Err(StoreError::NoRoomForLog { needed_bytes })
             }
-            Err(error) => Err(failed(error)),
+            Err(error) => Err(failed(&log, error)),
         }
     }
 
@@ -103,6 +104,7 @@ impl DurableCopy {
         let Some(copy) = self.copy else {
             return Ok(());
         };
+        let failed = |error| failed(&self.log, error);
         check_own_folder(&self.log).map_err(failed)?;
         if let Err(error) = fs::rename(&copy, &self.log) {
             let _ = fs::remove_file(&copy);
@@ -135,8 +137,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
-fn failed(error: io::Error) -> StoreError {
-    StoreError::io("make a database's log durable", error)
+fn failed(path: &Path, error: io::Error) -> StoreError {
+    StoreError::io("make a database's log durable", path, error)
 }
 
 #[cfg(test)]

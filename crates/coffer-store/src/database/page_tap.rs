@@ -378,6 +378,6 @@ impl Tapped {
             return Ok(None);
         };
         let taken = tap.take(cursor, &self.path, commit_count, page_max);
-        taken.map_err(|error| StoreError::io("read pages for a copy", error))
+        taken.map_err(|error| StoreError::io("read pages for a copy", &self.path, error))
     }
 }

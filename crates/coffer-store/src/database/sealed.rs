@@ -47,9 +47,10 @@ impl Database {
         assure_own_folder(&path)?;
         let unfinished = path.with_extension("unfinished");
         remove_if_there(&unfinished)?;
-        self.fill(&unfinished, key, schema)?;
+        let filled = self.fill(&unfinished, key, schema);
+        filled.map_err(|error| error.of_file(&unfinished))?;
         fs::rename(&unfinished, &path)
-            .map_err(|error| StoreError::io("rename a new database", error))?;
+            .map_err(|error| StoreError::io("rename a new database", &path, error))?;
         sync_parent(&path)?;
         self.open(&path, key)
     }
@@ -125,15 +126,21 @@ impl Database {
             StoreError::DiskReadOnly => Some(StoreError::DiskReadOnly),
             StoreError::Database {
                 code: ffi::SQLITE_IOERR_WRITE,
+                ..
             } => cipher::refused_by_disk(connection),
             _ => None,
         }
     }
 
     fn open_as(&self, path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {
+        let opened = self.open_file(path, key, access);
+        opened.map_err(|error| error.of_file(path))
+    }
+
+    fn open_file(&self, path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {
         let path = absolute(path)?;
         assure_own_folder(&path)?;
-        fs::metadata(&path).map_err(|error| StoreError::io("open a database", error))?;
+        fs::metadata(&path).map_err(|error| StoreError::io("open a database", &path, error))?;
         // With the first page everything opens, or nothing.
         let with = |salt| {
             let connection = connect(&path, key, salt, access)?;
@@ -162,7 +169,7 @@ impl Database {
             .create_new(true)
             .mode(0o600)
             .open(path)
-            .map_err(|error| StoreError::io("create a database", error))?;
+            .map_err(|error| StoreError::io("create a database", path, error))?;
         let connection = connect(path, key, Salt::OfKey, Access::Write)?;
         connection.execute_batch(&format!(
             "BEGIN IMMEDIATE;
@@ -178,7 +185,7 @@ impl Database {
             .map_err(|(_, error)| StoreError::from(error))?;
         File::open(path)
             .and_then(|file| file.sync_all())
-            .map_err(|error| StoreError::io("sync a new database", error))
+            .map_err(|error| StoreError::io("sync a new database", path, error))
     }
 
     /// The first read of a database: a wrong key shows here.
@@ -204,7 +211,7 @@ impl Database {
 /// Before anything there is opened: another process may have the database of that name open, and
 /// its log must neither be copied nor locked.
 fn assure_own_folder(path: &Path) -> Result<()> {
-    check_own_folder(path).map_err(|error| StoreError::io("find a database", error))
+    check_own_folder(path).map_err(|error| StoreError::io("find a database", path, error))
 }
 
 fn foreign_if_damaged(error: StoreError) -> StoreError {
@@ -314,14 +321,14 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// Absolute, for SQLite would take a relative path that begins with `file:` as a URI.
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| StoreError::io("find a database", error))
+    std::path::absolute(path).map_err(|error| StoreError::io("find a database", path, error))
 }
 
 fn remove_if_there(path: &Path) -> Result<()> {
     for suffix in ["", "-journal", "-wal", "-shm"] {
         match fs::remove_file(with_suffix(path, suffix)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::io("remove an unfinished database", error));
+                return Err(StoreError::io("remove an unfinished database", path, error));
             }
             _ => {}
         }
@@ -331,5 +338,5 @@ fn remove_if_there(path: &Path) -> Result<()> {
 
 fn sync_parent(path: &Path) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
-    sync_folder(parent).map_err(|error| StoreError::io("sync a folder", error))
+    sync_folder(parent).map_err(|error| StoreError::io("sync a folder", parent, error))
 }

@@ -17,7 +17,7 @@ use coffer_store::record::{
     BlobRef, Content, Details, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
     WRAPPED_KEY_BYTES,
 };
-use coffer_store::version::Which;
+use coffer_store::version::{Versioning, Which};
 use coffer_store::{BlobStore, Catalog, StoreError};
 use futures::StreamExt;
 use futures::future::join_all;
@@ -327,4 +327,34 @@ async fn a_log_whose_name_is_not_durable_takes_no_commit() {
         assert!(bucket.put("b", 1, Precondition::None).await);
         bucket.assert_nothing_is_lost("names").await;
     }
+}
+
+/// A setting that may have been changed is neither what it was nor what it was to be.
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_versions_are_kept_is_not_told_before_that_is_settled() {
+    let _one = ONE.lock().await;
+    let bucket = Bucket::new().await;
+    let catalog = &bucket.catalog;
+    assert!(bucket.put("a", 1, Precondition::None).await);
+    calls::disk(|disk| {
+        disk.failing_syncs = 1;
+        disk.failing_folder_syncs = u32::MAX;
+    });
+    let set = catalog.set_versioning(Versioning::Enabled).await;
+    assert!(matches!(set, Err(StoreError::InDoubt)));
+    for _ in 0..2 {
+        let told = catalog.versioning_setting().await;
+        assert!(matches!(told, Err(StoreError::InDoubt)), "{told:?}");
+        let told = catalog.versioning().await;
+        assert!(matches!(told, Err(StoreError::InDoubt)), "{told:?}");
+    }
+    calls::disk(|disk| disk.failing_folder_syncs = 0);
+    let told = catalog.versioning().await.unwrap();
+    let left = folder();
+    calls::copy(left.path(), true);
+    let again = Catalog::open(left.path(), &bucket.key).await.unwrap();
+    assert_eq!(again.versioning().await.unwrap(), told);
+    again.close().await;
+    assert!(bucket.put("b", 1, Precondition::None).await);
+    bucket.assert_nothing_is_lost("a setting in doubt").await;
 }

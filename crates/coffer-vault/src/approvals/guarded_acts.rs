@@ -28,7 +28,7 @@ impl Vault {
     /// everywhere yet.
     pub async fn erase_level(&self, actor: &Actor, name: &str) -> Result<GuardedOutcome> {
         self.refuse_but_custodians(actor, Act::EraseLevel, &on_level(name))?;
-        let level = self.level_or_draft(name)?;
+        let level = self.level_or_draft(|level| level.name == name)?;
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         if let Err(error) = Box::pin(self.check_locks_of_level(&level)).await {
             return Err(self.failed(Act::EraseLevel, actor, &on_level(name), error));
@@ -47,7 +47,7 @@ impl Vault {
     pub async fn erase_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
         self.refuse_but_custodians(actor, Act::EraseBucket, &on_bucket(name))?;
         let (row, is_going) = self.looked_after_or_going(actor, name)?;
-        let level = self.inner.keystore.level(row.level_id);
+        let level = self.level_or_draft(|level| level.id == row.level_id)?;
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         // Of one whose erase has begun they were looked at when it did.
         let rows: &[Arc<BucketRow>] = if is_going {
@@ -252,21 +252,21 @@ impl Vault {
         actor: &Actor,
         name: &BucketName,
     ) -> Result<(Arc<BucketRow>, bool)> {
-        let found = self.looked_after(actor, name);
-        let Err(VaultError::NoSuchBucket) = found else {
-            return found.map(|row| (row, false));
-        };
         let going = self.inner.system.going_named(name);
-        let going = going.filter(|row| self.may_look_after(actor, row));
-        going.map(|row| (row, true)).ok_or(VaultError::NoSuchBucket)
+        match going.filter(|row| self.may_look_after(actor, row)) {
+            Some(row) => Ok((row, true)),
+            None => self.looked_after(actor, name).map(|row| (row, false)),
+        }
     }
 
-    /// The level of this name, also one whose erase has begun and is not complete.
-    fn level_or_draft(&self, name: &str) -> Result<Option<LevelEntry>> {
-        if let Some(level) = self.inner.keystore.level_named(name) {
-            return Ok(Some(level));
+    /// The level that is like this, also one whose erase, or that of a bucket of it, has begun and
+    /// is not complete.
+    fn level_or_draft(&self, is_like: impl Fn(&LevelEntry) -> bool) -> Result<Option<LevelEntry>> {
+        let mut levels = self.inner.keystore.levels().into_iter();
+        match levels.find(&is_like) {
+            Some(level) => Ok(Some(level)),
+            None => self.inner.level_ordered(is_like),
         }
-        self.inner.level_ordered(|level| level.name == name)
     }
 }
 

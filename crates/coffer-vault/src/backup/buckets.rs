@@ -152,6 +152,8 @@ impl Run {
             Ok(bucket) => Ok(Some(bucket)),
             Err(_) if inner.system.bucket_of_id(row.id).is_none() => Ok(None),
             Err(VaultError::NoSuchBucket) => Ok(None),
+            // There is nothing of it to copy.
+            Err(_) if inner.is_left_to_erase(row) => Ok(None),
             Err(error) => Err(error.of_bucket(row.name.as_str(), row.id)),
         }
     }

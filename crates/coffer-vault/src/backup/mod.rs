@@ -59,6 +59,9 @@ pub struct BackupCounts {
     pub copied_count: u64,
     /// And how many bytes those have.
     pub copied_bytes: u64,
+    /// Of how many buckets it has but the name and the key, as this server: their erase was
+    /// ordered in the copy that this server went on from, which had left them out.
+    pub left_to_erase_count: u64,
 }
 
 /// What a backup tells as it goes.

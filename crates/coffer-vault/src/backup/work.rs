@@ -79,6 +79,8 @@ impl Run {
                 catalogs.insert(row.id, commits);
             }
         }
+        let left_to_erase = rows.iter().filter(|row| inner.is_left_to_erase(row));
+        self.counts.left_to_erase_count = left_to_erase.count() as u64;
         catalogs.retain(|id, _| rows.iter().any(|row| row.id == *id));
         let folder = self.folder.clone();
         let copied = {

@@ -240,19 +240,26 @@ impl Vault {
         level_id: LevelId,
         made_by: Option<&str>,
     ) -> Result<()> {
-        if self.inner.system.is_name_taken(name) {
+        let system = &self.inner.system;
+        if system.is_name_taken(name) {
             return Err(VaultError::BucketAlreadyOwnedByYou);
         }
-        if self.inner.system.is_level_going(level_id) {
-            return Err(VaultError::NoSuchLevel);
+        if system.is_level_going(level_id) {
+            // Where it turns out that its erase is not ordered, it is there.
+            let is_in_doubt = system.is_an_erase_in_doubt();
+            return Err(if is_in_doubt {
+                VaultError::SystemInDoubt
+            } else {
+                VaultError::NoSuchLevel
+            });
         }
-        if self.inner.system.bucket_count() >= BUCKET_COUNT_MAX {
+        if system.bucket_count() >= BUCKET_COUNT_MAX {
             return Err(VaultError::TooManyBuckets {
                 limit: BUCKET_COUNT_MAX,
             });
         }
         let limit = self.inner.subject_limits.buckets;
-        if made_by.is_some_and(|maker| self.inner.system.buckets_made_by(maker) >= limit) {
+        if made_by.is_some_and(|maker| system.buckets_made_by(maker) >= limit) {
             return Err(SubjectLimit::Buckets { limit }.into());
         }
         self.refuse_over_quota(level_id, made_by)

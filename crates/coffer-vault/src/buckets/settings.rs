@@ -15,7 +15,8 @@ pub struct BucketSettings {
     /// The name of the subject whose it is; none where it belongs to all who may do everything in
     /// it, or to one that who asks may not know of.
     pub owner: Option<String>,
-    /// Whether it keeps versions; none where it was not opened since the start.
+    /// Whether it keeps versions; none where it was not opened since the start, or that is in
+    /// doubt.
     pub versioning: Option<Versioning>,
     /// Whether objects can be locked, and how new ones are.
     pub object_lock: Option<ObjectLock>,

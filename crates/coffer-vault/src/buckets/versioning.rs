@@ -7,7 +7,7 @@ use coffer_store::version::{Versioning, VersioningSetting};
 use crate::access::{Act, Actor, BucketName, Right, Role, Subject};
 use crate::acts::Changed;
 use crate::audit::{Facts, On};
-use crate::error::{AdministrationError, Result};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
 
@@ -15,14 +15,19 @@ const ACT: Act = Act::WriteConfiguration;
 
 impl Vault {
     /// What is set of a bucket's versions.
+    ///
+    /// # Errors
+    /// [`VaultError::BucketInDoubt`] while it is in doubt whether that was changed.
     pub async fn versioning(
         &self,
         subject: &Subject,
         name: &BucketName,
     ) -> Result<VersioningSetting> {
         let grant = self.readable(subject, name, Right::Read).await?;
-        let look =
-            |bucket: UsedBucket| async move { Ok(bucket.catalog.versioning_setting().await?) };
+        let look = |bucket: UsedBucket| async move {
+            let setting = bucket.catalog.versioning_setting().await;
+            setting.map_err(VaultError::of_setting)
+        };
         let read = grant.read(Act::ReadConfiguration, On::Bucket, look).await?;
         Ok(read.0)
     }
@@ -31,7 +36,7 @@ impl Vault {
     /// have a bucket forget what is written over.
     ///
     /// # Errors
-    /// [`VaultError::AccessDenied`](crate::VaultError::AccessDenied).
+    /// [`VaultError::AccessDenied`].
     pub async fn set_versioning(
         &self,
         subject: &Arc<Subject>,

@@ -21,6 +21,8 @@ pub(super) struct CutOff {
     pub(super) connections: Option<usize>,
     /// Whether a request was still there when the wait was over; none where it was not waited for.
     pub(super) is_request_left: Option<bool>,
+    /// Whether an earlier attempt had cut off others: how that ended was not looked at.
+    pub(super) was_cut_off_before: bool,
 }
 
 impl Vault {
@@ -47,7 +49,12 @@ impl Vault {
             self.inner.open_buckets.forget(id);
         }
         let cut = "reads and writes under way were cut off before the erase was acknowledged";
+        let is_before = cut_off.was_cut_off_before;
         let mut checked = vec![match cut_off.connections {
+            Some(connections) if is_before => format!(
+                "{cut}, and {connections} connections with them, beside those that an earlier \
+                 attempt at the erase had cut off"
+            ),
             Some(connections) => format!("{cut}, and {connections} connections with them"),
             None => format!("{cut}, when it was first asked for"),
         }];
@@ -60,16 +67,19 @@ impl Vault {
                 "a reader inside the server had not ended when the erase was acknowledged; it \
                  {held}"
             )),
-            Some(false) => checked.push(
+            Some(false) if !is_before => checked.push(
                 "no reader and no writer was left, and the catalogs were closed; the keys in \
                  memory went with them, and buffers that had held plaintext were zeroized"
                     .to_owned(),
             ),
-            None => left.push(format!(
+            _ => {}
+        }
+        if is_before {
+            left.push(format!(
                 "whether every reader inside the server that was cut off when the erase was first \
                  asked for had ended was not looked at when it was completed; one that had not \
                  {held}"
-            )),
+            ));
         }
         self.inner.copies.carry_all(&self.inner.keystore).await;
         let inner = self.inner.clone();

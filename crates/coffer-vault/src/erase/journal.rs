@@ -1,7 +1,7 @@
 //! The draft of an erase: what is written down before the keys are destroyed, so that a receipt can
 //! be signed for it whatever happens in between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use coffer_durable::now_ms;
 use coffer_keys::receipt::{AuditRecord, Person, Receipt};
@@ -13,7 +13,7 @@ use crate::access::Act;
 use crate::audit::Audit;
 use crate::copies::Copies;
 use crate::error::Result;
-use crate::system::{DocumentId, KeyReleases};
+use crate::system::{DocumentId, KeyReleases, Kind, System};
 
 /// What an erase reaches never, in the words of a receipt.
 const LEFT_OUTSIDE: &str = "what had left the server before: in the memory and files of clients, \
@@ -43,6 +43,13 @@ pub(crate) struct EraseDraft {
     /// false in drafts of earlier versions, which dropped it then.
     #[serde(default)]
     pub(crate) is_ordered: bool,
+}
+
+/// Buckets whose erase is ordered.
+pub(crate) fn ordered_to_erase(system: &System) -> Result<HashSet<BucketId>> {
+    let drafts = system.documents::<EraseDraft>(Kind::Erase)?;
+    let ordered = drafts.iter().filter(|draft| draft.is_ordered);
+    Ok(ordered.flat_map(EraseDraft::bucket_ids).collect())
 }
 
 /// A bucket whose keys are to be destroyed.

@@ -134,7 +134,7 @@ impl Vault {
         let now_ms = self.lock_now_ms();
         let mut met = LocksMet::default();
         for row in rows {
-            met.add(row, self.inner.system.lock_bound(row)?, counted, now_ms);
+            met.add(row, self.inner.lock_bound(row)?, counted, now_ms);
         }
         Ok(met)
     }
@@ -181,7 +181,7 @@ impl Vault {
         let now_ms = self.lock_now_ms();
         let stands = |row: &&Arc<BucketRow>| {
             let mut met = LocksMet::default();
-            let bound = self.inner.system.lock_bound(row).unwrap_or_default();
+            let bound = self.inner.lock_bound(row).unwrap_or_default();
             met.add(row, bound, &Counted::new(), now_ms);
             met.strictest.is_some()
         };

@@ -25,5 +25,5 @@ mod receipts;
 
 pub(crate) use self::destroy::settle;
 pub(crate) use self::interrupted::{complete_interrupted, hide_ordered};
-pub(crate) use self::journal::EraseDraft;
+pub(crate) use self::journal::{EraseDraft, ordered_to_erase};
 pub(crate) use self::steps::{Doomed, Warrant};

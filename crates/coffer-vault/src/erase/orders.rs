@@ -17,7 +17,7 @@ use crate::blocking::blocking;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::ERASE_DOUBT_LOOK;
 use crate::open_buckets::OpenBucket;
-use crate::system::{BucketRow, DocumentId, Kind};
+use crate::system::{BucketRow, DocumentId, Kind, LockBound};
 use crate::vault::{Inner, Vault};
 
 /// What an erase has taken out of use.
@@ -43,6 +43,23 @@ impl Inner {
         Ok(levels.find(is_like))
     }
 
+    /// What locks a bucket may hold. One whose erase was ordered, and whose catalog the copy had
+    /// left out that is gone on from, holds what it held then; as soon as there is a catalog, that
+    /// is not known.
+    pub(crate) fn lock_bound(&self, row: &BucketRow) -> Result<LockBound> {
+        let bound = self.system.lock_bound(row)?;
+        if bound.is_left_to_erase && self.folder.has_catalog(row.id) {
+            return Ok(LockBound::UNKNOWN);
+        }
+        Ok(bound)
+    }
+
+    /// Whether the bucket is one of these: there is nothing of it but its name and its key.
+    pub(crate) fn is_left_to_erase(&self, row: &BucketRow) -> bool {
+        self.lock_bound(row)
+            .is_ok_and(|bound| bound.is_left_to_erase)
+    }
+
     /// Refuses to make or take in a level in place of one whose erase is not complete.
     ///
     /// # Errors
@@ -65,8 +82,12 @@ impl Vault {
         open: Vec<Arc<OpenBucket>>,
         error: VaultError,
     ) -> Result<T> {
+        let is_in_doubt = matches!(error, VaultError::SystemInDoubt);
+        if is_in_doubt {
+            self.inner.system.begin_erase_doubt(&aside.ids);
+        }
         self.let_go(&aside.ids, open).await;
-        if matches!(error, VaultError::SystemInDoubt) {
+        if is_in_doubt {
             self.look_later(aside);
         } else {
             self.show_again(aside);
@@ -98,6 +119,7 @@ impl Vault {
                 Err(source.into())
             }
             Err(VaultError::SystemInDoubt) => {
+                self.inner.system.begin_erase_doubt(&aside.ids);
                 self.look_later(aside);
                 Err(VaultError::SystemInDoubt)
             }
@@ -109,10 +131,9 @@ impl Vault {
     }
 
     /// Shows buckets again as soon as it is certain that no draft is kept of their erase, by
-    /// themselves or with others. Where one is, they stay out of use.
+    /// themselves or with others. Where one is, they stay out of use. The doubt has begun, and
+    /// before `changing_buckets` is given back: what removes that which is gone asks for it.
     fn look_later(&self, aside: Aside) {
-        // Before `changing_buckets` is given back: what removes that which is gone asks for it.
-        self.inner.system.begin_erase_doubt();
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             loop {
@@ -136,6 +157,7 @@ impl Vault {
 
     /// It is known which erases are ordered.
     fn resolve(&self, mut aside: Aside, drafts: &[EraseDraft]) {
+        let doubtful = aside.ids.clone();
         if drafts.iter().any(|draft| draft.id() == aside.draft_id) {
             tracing::warn!(
                 "an erase that failed is ordered all the same: ask for it again, or restart the \
@@ -149,7 +171,7 @@ impl Vault {
             aside.hidden.retain(|row| !ordered.contains(&row.id));
             self.show_again(aside);
         }
-        self.inner.system.end_erase_doubt();
+        self.inner.system.end_erase_doubt(&doubtful);
     }
 
     /// Goes on with an erase that was ordered before; none where there is no draft of one.
@@ -182,6 +204,7 @@ impl Vault {
                 let cut_off = CutOff {
                     connections: None,
                     is_request_left: (!was_cut_off).then_some(false),
+                    was_cut_off_before: was_cut_off,
                 };
                 self.finish(draft, *erased, cut_off).await.map(Some)
             }

@@ -126,7 +126,7 @@ impl Vault {
             hidden: inner.system.set_aside(&ids, doomed.whole_level()),
             ids,
         };
-        inner.system.note_cut_off(&aside.ids);
+        let was_cut_off_before = inner.system.note_cut_off(&aside.ids);
         // Those with them of which it was in doubt whether they are being erased.
         let (ids, rows) = (aside.ids.clone(), inner.system.going(&aside.ids));
         inner.at("cut off");
@@ -154,6 +154,7 @@ impl Vault {
             Destroyed::Yes(erased) => {
                 let cut_off = CutOff {
                     connections: Some(connection_count),
+                    was_cut_off_before,
                     ..cut_off
                 };
                 self.finish(draft, *erased, cut_off).await
@@ -236,6 +237,7 @@ impl Vault {
         CutOff {
             connections: None,
             is_request_left: Some(is_request_left),
+            was_cut_off_before: false,
         }
     }
 }

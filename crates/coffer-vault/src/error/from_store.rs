@@ -1,6 +1,7 @@
 //! Errors of the store, and of files, as the vault tells them.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use coffer_store::version::Absent;
 use coffer_store::{OverQuota, StoreError};
@@ -47,6 +48,24 @@ impl VaultError {
             cause = error.source();
         }
         false
+    }
+}
+
+impl VaultError {
+    /// Says of which file the database is that refused.
+    pub(crate) fn of_file(self, path: &Path) -> Self {
+        match self {
+            Self::Store(error) => Self::Store(error.of_file(path)),
+            other => other,
+        }
+    }
+
+    /// Why what is set of a bucket can't be read in its catalog: it may be that which is in doubt.
+    pub(crate) fn of_setting(error: StoreError) -> Self {
+        match error {
+            StoreError::InDoubt => Self::BucketInDoubt,
+            other => other.into(),
+        }
     }
 }
 
@@ -111,7 +130,7 @@ impl From<StoreError> for VaultError {
             StoreError::NotFetched { problem } => CopyError::NotFetched { problem }.into(),
             StoreError::Io { source, .. } if is_out_of_files(&source) => Self::OutOfFiles,
             // SQLite doesn't say why it could not open a file.
-            StoreError::Database { code } if code & 0xff == CANNOT_OPEN && files_run_out() => {
+            StoreError::Database { code, .. } if code & 0xff == CANNOT_OPEN && files_run_out() => {
                 Self::OutOfFiles
             }
             other => Self::Store(other),

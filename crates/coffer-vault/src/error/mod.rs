@@ -242,7 +242,7 @@ pub enum VaultError {
     /// Whether the bucket is there, or what is set of it, is not known.
     #[error(
         "it is in doubt whether this bucket is there, or what is set of it, for that was changed \
-         when system.db could not be written: it is out of use until that is known; try again"
+         when the disk failed or was full: that is not used until it is known; try again"
     )]
     BucketInDoubt,
     /// The database of buckets and access keys was written by a newer version.

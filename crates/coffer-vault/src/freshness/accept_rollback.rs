@@ -3,30 +3,31 @@
 //! What was put aside may come back, too: it must not be taken for the newer one then. So the count
 //! of what is gone on from is raised beyond whatever the other can have reached.
 
+use std::collections::HashSet;
+
 use coffer_audit::{Event, Outcome};
 use coffer_keys::limits::ROLLBACK_STEP;
 use coffer_seal::BucketId;
 use coffer_store::{Catalog, StoreError};
 
 use super::Freshness;
-use crate::access::{Act, NewAccessKey, Subject};
+use crate::access::Act;
 use crate::audit::{Audit, SERVER};
 use crate::data_folder::Folder;
 use crate::error::{Result, Rollback, RollbackOf, VaultError};
-use crate::system::System;
+use crate::system::{Doubts, System};
 
 impl Freshness {
-    /// Accepts what was found: records it, and raises what has a count. Blocks; within a runtime.
+    /// Accepts what was found: records it, and raises what has a count. `ordered` are buckets whose
+    /// erase is ordered. Blocks; within a runtime.
     pub(crate) fn accept(
         &self,
         found: &[Rollback],
         folder: &Folder,
         system: &System,
         audit: &Audit,
+        ordered: HashSet<BucketId>,
     ) -> Result<()> {
-        if found.is_empty() {
-            return Ok(());
-        }
         for rollback in found {
             tracing::warn!(%rollback, "ROLLBACK ACCEPTED: an older copy is gone on from");
         }
@@ -38,17 +39,9 @@ impl Freshness {
             let log = audit.log_or_open()?;
             log.append(event).map_err(VaultError::AuditUnavailable)?;
         }
-        if is_system_older(found) {
-            // One may have been called off since, and objects locked. Before anything else is
-            // changed: a start after a stop in between may find nothing that is older.
-            system.doubt_erase_orders()?;
-        }
-        system.doubt_lock_bounds()?;
-        self.doubt_key_releases(found, system)?;
-        let is = |of: &RollbackOf| found.iter().any(|rollback| rollback.of == *of);
-        if is(&RollbackOf::Backup) && is(&RollbackOf::System) {
-            disable_all(system, audit)?;
-        }
+        // Before anything else is changed: a start after a stop in between may find nothing that
+        // is older.
+        self.doubt(found, folder, system, audit, ordered)?;
         self.raise_anchor();
         let held = self.held_system_commits().max(system.commit_count()?);
         system.raise_commit_count(held.saturating_add(ROLLBACK_STEP))?;
@@ -57,18 +50,36 @@ impl Freshness {
                 tracing::warn!(bucket = %id, %error, "a catalog could not be gone on from");
             }
         }
-        Ok(())
+        // Last: until then a start finds it older.
+        Ok(self.keystore.go_on_from_older()?)
     }
 
-    /// Releases of data keys that only the newer `system.db` knew of are not counted any more.
-    fn doubt_key_releases(&self, found: &[Rollback], system: &System) -> Result<()> {
-        if !is_system_older(found) {
-            return Ok(());
-        }
+    /// Notes what of `system.db` is in doubt.
+    fn doubt(
+        &self,
+        found: &[Rollback],
+        folder: &Folder,
+        system: &System,
+        audit: &Audit,
+        ordered: HashSet<BucketId>,
+    ) -> Result<()> {
+        let is_older = is_system_older(found);
+        // Releases of data keys that only the newer one knew of are not counted any more.
         let levels = self.keystore.levels().into_iter();
-        let levels = levels.filter(|level| level.options.sealed_transfer);
-        let levels: Vec<_> = levels.map(|level| level.id).collect();
-        system.doubt_key_releases(&levels)
+        let levels = levels.filter(|level| is_older && level.options.sealed_transfer);
+        let is = |of: &RollbackOf| found.iter().any(|rollback| rollback.of == *of);
+        let subjects = is(&RollbackOf::Backup) && is(&RollbackOf::System);
+        if subjects {
+            record_all_disabled(system, audit)?;
+        }
+        system.doubt(Doubts {
+            // One may have been called off since, and objects locked.
+            orders: is_older,
+            ordered,
+            has_catalog: &|id| folder.has_catalog(id),
+            key_releases: levels.map(|level| level.id).collect(),
+            subjects,
+        })
     }
 
     /// Those that are older, or all, when what holds them is older itself: then nothing tells how
@@ -122,7 +133,7 @@ fn is_system_older(found: &[Rollback]) -> bool {
 /// Acts that a restored `system.db` lacks may have disabled subjects or access keys, or deleted
 /// them: which, it can't tell. So no subject and no access key counts until an administrator
 /// enables both again.
-fn disable_all(system: &System, audit: &Audit) -> Result<()> {
+fn record_all_disabled(system: &System, audit: &Audit) -> Result<()> {
     let mut count = 0;
     for entry in system.all_subjects() {
         let subject = &entry.subject;
@@ -133,18 +144,6 @@ fn disable_all(system: &System, audit: &Audit) -> Result<()> {
             .with("reason", "system.db was restored, and lacks later acts");
         let log = audit.log_or_open()?;
         log.append(event).map_err(VaultError::AuditUnavailable)?;
-        let disable = |subject: &Subject| {
-            Ok(Subject {
-                is_disabled: true,
-                ..subject.clone()
-            })
-        };
-        let disable_keys = |keys: &mut Vec<NewAccessKey>| {
-            keys.iter_mut().for_each(|key| key.key.is_disabled = true);
-            Ok(())
-        };
-        system.change_keys(subject.id, disable_keys)?;
-        system.change_subject(subject.id, disable)?;
         count += entry.access_keys().count();
     }
     tracing::warn!(

@@ -113,7 +113,8 @@ impl Vault {
         }
         let inner = self.inner.clone();
         let set = move |bucket: UsedBucket| async move {
-            if bucket.catalog.versioning().await? != Versioning::Enabled {
+            let versioning = bucket.catalog.versioning().await;
+            if versioning.map_err(VaultError::of_setting)? != Versioning::Enabled {
                 return Err(AdministrationError::LockNeedsVersions.into());
             }
             let document = Some(lock.to_document());

@@ -8,7 +8,8 @@ use coffer_keys::Keystore;
 use coffer_seal::BucketId;
 use coffer_store::version::Versioning;
 use coffer_store::{
-    BlobCache, BlobStore, CATALOG_FILE, CacheStatus, Catalog, Change, OpenUploads, Totals,
+    BlobCache, BlobStore, CATALOG_FILE, CacheStatus, Catalog, Change, OpenUploads, StoreError,
+    Totals,
 };
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -299,8 +300,10 @@ impl OpenBuckets {
     /// Notes how much a bucket holds now.
     pub(crate) async fn look(&self, id: BucketId, catalog: &Catalog) {
         let look = self.quotas.begin_look(id);
-        if let Ok(versioning) = catalog.versioning().await {
-            self.versioning.lock().insert(id, versioning);
+        match catalog.versioning().await {
+            Ok(versioning) => drop(self.versioning.lock().insert(id, versioning)),
+            Err(StoreError::InDoubt) => drop(self.versioning.lock().remove(&id)),
+            Err(_) => {}
         }
         let totals = catalog.totals().await.ok();
         if let Some(totals) = totals {

@@ -167,10 +167,13 @@ impl QuotaLedger {
     /// The buckets that have to be read before one of these quotas is judged.
     pub(crate) fn unread(&self, of: &[QuotaOf]) -> Vec<BucketId> {
         let ledger = self.0.ledger.lock();
-        let counts = |bucket: &OfBucket| sums_of(bucket.place).any(|sum| of.contains(&sum));
+        let counts = |id: BucketId, bucket: &OfBucket| {
+            let mut counted_in = sums_of(bucket.place).chain([QuotaOf::Bucket(id)]);
+            counted_in.any(|one| of.contains(&one))
+        };
         let is_unread = |bucket: &OfBucket| !bucket.is_known && !bucket.is_unreadable;
         let unread = ledger.buckets.iter();
-        let unread = unread.filter(|(_, bucket)| is_unread(bucket) && counts(bucket));
+        let unread = unread.filter(|(id, bucket)| is_unread(bucket) && counts(**id, bucket));
         unread.map(|(id, _)| *id).collect()
     }
 

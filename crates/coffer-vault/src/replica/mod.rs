@@ -56,7 +56,7 @@ mod check;
 
 pub use self::add::NewCopy;
 pub use self::check::CopyCheckEvent;
-pub use self::report::RestoreEvent;
+pub use self::report::{RestoreEvent, Restored};
 pub use self::restore::{Restore, restore};
 
 pub(crate) use self::fetch::{Work, sync_folders};

@@ -66,24 +66,28 @@ pub enum RestoreEvent {
         what: String,
     },
     /// All is there, but for what was told to be missing.
-    Done {
-        /// Which head that is.
-        head: KnownHead,
-        /// All that was acknowledged before is there, in milliseconds since 1970.
-        as_of_ms: i64,
-        /// Nothing that was asked for after is there, in milliseconds since 1970.
-        until_ms: i64,
-        /// The time before the moment that was asked for of which what was changed is not there.
-        lacks: Option<Gap>,
-        /// Buckets.
-        bucket_count: u64,
-        /// Buckets that were not asked for.
-        left_out_count: u64,
-        /// Blobs.
-        blob_count: u64,
-        /// Bytes that were fetched of them.
-        fetched_bytes: u64,
-        /// Blobs that are missing.
-        missing_count: u64,
-    },
+    Done(Restored),
+}
+
+/// What was restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Which head that is.
+    pub head: KnownHead,
+    /// All that was acknowledged before is there, in milliseconds since 1970.
+    pub as_of_ms: i64,
+    /// Nothing that was asked for after is there, in milliseconds since 1970.
+    pub until_ms: i64,
+    /// The time before the moment that was asked for of which what was changed is not there.
+    pub lacks: Option<Gap>,
+    /// Buckets.
+    pub bucket_count: u64,
+    /// Buckets that were not asked for.
+    pub left_out_count: u64,
+    /// Blobs.
+    pub blob_count: u64,
+    /// Bytes that were fetched of them.
+    pub fetched_bytes: u64,
+    /// Blobs that are missing.
+    pub missing_count: u64,
 }

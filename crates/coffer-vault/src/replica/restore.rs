@@ -18,7 +18,7 @@ use coffer_seal::BucketId;
 
 use super::fetch::Work;
 use super::fetch_keystore::{FetchedKeystore, check_files, fetch_keystore, target};
-use super::report::RestoreEvent;
+use super::report::{RestoreEvent, Restored};
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::data_folder::{Folder, failed};
@@ -103,7 +103,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     FetchedKeystore::keep(&data);
     let left_out = work.left_out(&wanted, &buckets);
     mark.complete_without(&data, keystore.generation(), &left_out)?;
-    told(RestoreEvent::Done {
+    told(RestoreEvent::Done(Restored {
         head: reader.known().clone(),
         as_of_ms: head.as_of_ms,
         until_ms: head.until_ms(),
@@ -113,7 +113,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         blob_count: work.blob_count,
         fetched_bytes: work.fetched_bytes,
         missing_count: work.missing_count,
-    });
+    }));
     Ok(())
 }
 

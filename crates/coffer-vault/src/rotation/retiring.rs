@@ -4,6 +4,9 @@
 //! destroyed only when the newest head of each such copy has the catalogs with nothing under it:
 //! until then the keystores that are carried there hold both. And a rotation has ended only when
 //! each has taken the keystore without it. What is away is waited for, until it is given up.
+//!
+//! No head gets a catalog any more whose bucket is ordered to be erased, which may be completed
+//! days later. Nothing is waited for there: all its generations go with the erase.
 
 use coffer_seal::BucketId;
 
@@ -31,8 +34,8 @@ impl Vault {
         left: &[LeftGeneration],
     ) -> Result<()> {
         self.wait_for_copies(plan, || {
-            // Those that are gone meanwhile are in no head any more.
-            let kept = left.iter().filter(|left| self.is_kept(left));
+            // Those that are gone meanwhile, or are to go, are in no head any more.
+            let kept = left.iter().filter(|left| self.is_to_retire(left));
             let wanted: Vec<_> = kept.map(|left| (left.id, left.commits)).collect();
             self.inner.copies.without_catalogs(&wanted)
         })
@@ -76,10 +79,26 @@ impl Vault {
         entry.is_some_and(|entry| entry.older_generation == Some(left.older))
     }
 
-    /// Destroys it, unless it is gone.
+    /// Whether it is there, and not left to an erase.
+    fn is_to_retire(&self, left: &LeftGeneration) -> bool {
+        self.is_kept(left) && !self.is_ordered(left.id)
+    }
+
+    /// Whether the bucket's erase is ordered: one that is under way, or in doubt, may still be
+    /// called off.
+    fn is_ordered(&self, id: BucketId) -> bool {
+        let system = &self.inner.system;
+        if !system.is_going(id) {
+            return false;
+        }
+        let changing = self.inner.changing_buckets.try_lock();
+        changing.is_ok() && system.is_going(id) && !system.is_an_erase_in_doubt()
+    }
+
+    /// Destroys it, unless it is gone or is left to an erase.
     pub(super) async fn retire(&self, left: &LeftGeneration) -> Result<()> {
         let _turn = self.inner.one_rotation.lock().await;
-        if !self.is_kept(left) {
+        if !self.is_to_retire(left) {
             return Ok(());
         }
         let (inner, id, older) = (self.inner.clone(), left.id, left.older);

@@ -17,15 +17,14 @@ use crate::digest::DigestPlan;
 use crate::limits::REWRAP_COMMIT;
 use crate::objects::*;
 use crate::vault::VaultOptions;
+use crate::vault::owners::first_subject;
 
 pub(crate) const LOCAL: Actor = Actor::Local { uid: 0 };
 const COUNT: usize = 600;
 
 pub(crate) async fn open(data: &Path) -> (Vault, Arc<Subject>) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
-    let text = fs::read_to_string(data.join("credentials")).unwrap();
-    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let subject = first_subject(&vault, data);
     (vault, subject)
 }
 

@@ -21,6 +21,7 @@ mod going;
 
 mod changes;
 
+pub(super) use self::changes::set_document;
 use self::going::Going;
 use self::room::Room;
 
@@ -157,12 +158,14 @@ impl System {
         self.is_in_doubt.load(Ordering::SeqCst)
     }
 
-    /// The bucket of this name, also if it is in doubt whether it was made.
+    /// The bucket of this name, also if it is in doubt whether it was made, or is to be erased.
     pub(crate) fn bucket_or_doubt(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
         let buckets = self.buckets.read();
         let mut being_made = buckets.being_made.values();
         let may_be_made = || being_made.find(|row| row.name == *name && self.has_doubt());
-        buckets.by_name.get(name).or_else(may_be_made).cloned()
+        let may_stay = || buckets.going.doubtful().find(|row| row.name == *name);
+        let found = buckets.by_name.get(name).or_else(may_be_made);
+        found.or_else(may_stay).cloned()
     }
 
     /// Whether it is not certain that a bucket is there, or what is set of it. One that is just
@@ -171,35 +174,46 @@ impl System {
         let buckets = self.buckets.read();
         let may_be_there =
             buckets.by_id.contains_key(&row.id) || buckets.being_made.contains_key(&row.id);
-        may_be_there && row.is_out_of_use() && self.has_doubt()
+        let may_change = may_be_there && row.is_out_of_use() && self.has_doubt();
+        may_change || buckets.going.is_doubtful(row.id)
     }
 
     /// Why a bucket that was looked up is out of use, or was a moment ago.
     pub(crate) fn out_of_use(&self, row: &BucketRow) -> VaultError {
         // In this order: when a doubt is over, the bucket is in use again before that is told.
         let may_be_there = self.has_doubt() || !row.is_out_of_use();
-        if may_be_there && self.buckets.read().by_id.contains_key(&row.id) {
+        let buckets = self.buckets.read();
+        let is_in_doubt = may_be_there && buckets.by_id.contains_key(&row.id);
+        if is_in_doubt || buckets.going.is_doubtful(row.id) {
             VaultError::BucketInDoubt
         } else {
             VaultError::NoSuchBucket
         }
     }
 
-    /// All buckets by name, and those of which it is in doubt whether they were made.
+    /// All buckets by name, and those of which it is in doubt whether they were made, or are to be
+    /// erased.
     pub(crate) fn buckets_and_doubts(&self) -> Vec<Arc<BucketRow>> {
         let buckets = self.buckets.read();
-        let mut rows: Vec<_> = buckets.by_name.values().cloned().collect();
-        if self.has_doubt() {
-            rows.extend(buckets.being_made.values().cloned());
-        }
+        let mut rows = self.there_or_being_made(&buckets);
+        rows.extend(buckets.going.doubtful().cloned());
         rows
     }
 
     /// All buckets, also those of which it is in doubt whether they were made, and those whose
     /// erase has begun.
     pub(crate) fn buckets_known(&self) -> Vec<Arc<BucketRow>> {
-        let mut rows = self.buckets_and_doubts();
-        rows.extend(self.buckets.read().going.rows.values().cloned());
+        let buckets = self.buckets.read();
+        let mut rows = self.there_or_being_made(&buckets);
+        rows.extend(buckets.going.rows.values().cloned());
+        rows
+    }
+
+    fn there_or_being_made(&self, buckets: &Buckets) -> Vec<Arc<BucketRow>> {
+        let mut rows: Vec<_> = buckets.by_name.values().cloned().collect();
+        if self.has_doubt() {
+            rows.extend(buckets.being_made.values().cloned());
+        }
         rows
     }
 

@@ -185,27 +185,6 @@ impl System {
         self.ledger(kind).all()
     }
 
-    /// Has no draft of an erase be an order, in one transaction: what it says is of another time
-    /// than the keystore is.
-    pub(crate) fn doubt_erase_orders(&self) -> Result<()> {
-        if self.documents::<serde_json::Value>(Kind::Erase)?.is_empty() {
-            return Ok(());
-        }
-        self.held().change(|transaction: &Transaction<'_>| {
-            let statement = transaction.prepare("SELECT id, document FROM erase");
-            let mut statement = statement.map_err(StoreError::from)?;
-            let drafts: Vec<([u8; 16], String)> =
-                collect(statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?))))?;
-            for (id, json) in drafts {
-                let mut draft: serde_json::Map<String, serde_json::Value> = from_json(&json)?;
-                draft.insert("is_ordered".to_owned(), false.into());
-                let replace = "UPDATE erase SET document = ? WHERE id = ?";
-                run(transaction, replace, params![to_json(&draft)?, id])?;
-            }
-            Ok(())
-        })
-    }
-
     /// Ends an erase, in one transaction: the rows of the buckets go, the receipt comes, the draft
     /// is dropped, and the buckets' folders are doomed. A level that stays keeps how many data keys
     /// were given of the bucket.

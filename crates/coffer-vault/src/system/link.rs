@@ -45,7 +45,7 @@ pub(super) enum Access {
 
 /// The connection, and what is known of it.
 pub(super) struct Link {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     key: SecretKey,
     access: Access,
     /// None when it was dropped: the next who needs it opens it.
@@ -330,7 +330,7 @@ impl Link {
             } else {
                 transaction.rollback().unwrap()
             }
-            return Ok((value, Some(StoreError::Database { code: 10 }.into())));
+            return Ok((value, Some(VaultError::Damaged)));
         }
         let Err(failed) = transaction.commit().map_err(StoreError::from) else {
             return Ok((value, None));

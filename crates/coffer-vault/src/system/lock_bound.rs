@@ -12,6 +12,10 @@ use super::configuration::BucketConfiguration;
 use crate::error::{Result, VaultError};
 use crate::limits::{LOCK_BOUND_COUNT_STEP, LOCK_BOUND_STEP_MS};
 
+mod doubts;
+
+pub(crate) use self::doubts::Doubts;
+
 /// No bucket holds more locks than this, nor any that ends later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -27,9 +31,22 @@ pub(crate) struct LockBound {
     /// Whether there may be a hold.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_hold: bool,
+    /// Whether it is of when an erase of the bucket was ordered, in a copy that had left out the
+    /// catalog and was gone on from. It counts as long as there is no catalog.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_left_to_erase: bool,
 }
 
 impl LockBound {
+    /// Until locks are counted there may be a hold.
+    pub(crate) const UNKNOWN: Self = Self {
+        count: 1,
+        compliance_until_ms: None,
+        governance_until_ms: None,
+        has_hold: true,
+        is_left_to_erase: false,
+    };
+
     /// Of locks that were counted.
     pub(crate) fn of(locked: Locked) -> Self {
         Self {
@@ -37,6 +54,7 @@ impl LockBound {
             compliance_until_ms: locked.compliance_until_ms,
             governance_until_ms: locked.governance_until_ms,
             has_hold: locked.has_hold,
+            is_left_to_erase: false,
         }
     }
 
@@ -55,7 +73,11 @@ impl LockBound {
 
     /// A bound that this lock is under as well, where it is the one of this number.
     fn raised(self, lock: Lock, number: u64) -> Self {
-        let mut raised = self;
+        let mut raised = if self.is_left_to_erase {
+            Self::UNKNOWN
+        } else {
+            self
+        };
         if number > self.count {
             raised.count = number + LOCK_BOUND_COUNT_STEP.max(number / 2);
         }
@@ -104,22 +126,6 @@ impl System {
         made.number = before + 1;
         made.under_way += 1;
         Ok(CoveredLock(row.clone()))
-    }
-
-    /// Has each bucket's bound say that there may be a hold, until its locks are counted: what it
-    /// said is of another time than the catalogs are.
-    pub(crate) fn doubt_lock_bounds(&self) -> Result<()> {
-        let unknown = LockBound {
-            count: 1,
-            has_hold: true,
-            ..LockBound::default()
-        };
-        for row in self.buckets() {
-            let mut made = row.documents.locks_made();
-            made.changes += 1;
-            self.configure(&row, BucketConfiguration::LockBound, unknown.to_document())?;
-        }
-        Ok(())
     }
 
     /// What is to be compared after locks were counted; none while any is being made.

@@ -48,11 +48,11 @@ pub use self::documents::ReceiptSummary;
 pub(crate) use self::documents::{DocumentId, Kind};
 pub use self::encryption::BucketEncryption;
 pub(crate) use self::key_releases::KeyReleases;
-pub(crate) use self::lock_bound::{CoveredLock, LockBound};
+pub(crate) use self::lock_bound::{CoveredLock, Doubts, LockBound};
 pub(crate) use self::lock_time::{Jump, LockTime};
 pub(crate) use self::subjects::SubjectEntry;
 
-use self::buckets::Buckets;
+use self::buckets::{Buckets, set_document};
 use self::link::{Access, Link, OnSettled};
 use self::subjects::Subjects;
 use self::upgrade::{FORMAT_VERSION, schema, upgrade};
@@ -183,7 +183,8 @@ pub(crate) struct Held<'a> {
 impl Held<'_> {
     /// Reads. What is given out was sealed as it should be.
     pub(crate) fn read<T>(&mut self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.link.read(self.system, read)
+        let read = self.link.read(self.system, read);
+        read.map_err(|error| error.of_file(&self.link.path))
     }
 
     /// Changes something in one transaction, durably.
@@ -203,7 +204,8 @@ impl Held<'_> {
         change: impl FnOnce(&Transaction<'_>) -> Result<T>,
         outcome: OnSettled,
     ) -> Result<T> {
-        self.link.change(self.system, change, outcome)
+        let changed = self.link.change(self.system, change, outcome);
+        changed.map_err(|error| error.of_file(&self.link.path))
     }
 }
 

@@ -245,6 +245,37 @@ impl System {
         done.map(|()| gone)
     }
 
+    /// All subjects as they are once they and all their access keys are disabled.
+    pub(super) fn all_disabled(&self) -> Vec<SubjectEntry> {
+        let disabled = |before: SubjectEntry| {
+            let mut keys = before.keys();
+            keys.iter_mut().for_each(|key| key.key.is_disabled = true);
+            let subject = Subject {
+                is_disabled: true,
+                ..Subject::clone(&before.subject)
+            };
+            SubjectEntry::new(subject, keys, Some(&before))
+        };
+        self.all_subjects().into_iter().map(disabled).collect()
+    }
+
+    /// Writes subjects with their access keys in place of what there is of them.
+    pub(super) fn write_subjects(
+        transaction: &Transaction<'_>,
+        entries: &[SubjectEntry],
+    ) -> Result<()> {
+        entries.iter().try_for_each(|entry| {
+            rows::delete(transaction, entry.subject.id)?;
+            rows::write(transaction, entry)
+        })
+    }
+
+    /// Has these subjects be as they were written.
+    pub(super) fn show_subjects(&self, entries: Vec<SubjectEntry>) {
+        let mut subjects = self.subjects_mut();
+        entries.into_iter().for_each(|entry| subjects.insert(entry));
+    }
+
     fn entry(&self, id: SubjectId) -> Result<SubjectEntry> {
         let subjects = self.subjects.read();
         let entry = subjects.by_id.get(&id).cloned();

@@ -67,20 +67,20 @@ async fn no_copy_takes_for_gone_what_may_not_be_ordered_to_be_erased() {
     let system = &vault.inner.system;
     let aside = {
         let _changing = vault.inner.changing_buckets.lock().await;
-        system.begin_erase_doubt();
+        system.begin_erase_doubt(&[id]);
         system.set_aside(&[id], None)
     };
     let other = made(&vault, "other").await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(is_in_copy(&vault, id).await);
     system.put_back(aside, None);
-    system.end_erase_doubt();
+    system.end_erase_doubt(&[id]);
     assert!(comes_into_copy(&vault, other).await);
     assert!(is_in_copy(&vault, id).await);
     vault.close().await;
 }
 
-async fn backed_up(vault: &Vault, folder: &Path) -> BackupEvent {
+pub(super) async fn backed_up(vault: &Vault, folder: &Path) -> BackupEvent {
     let events = vault.back_up(&LOCAL, folder).await.unwrap();
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
@@ -98,7 +98,7 @@ async fn no_backup_leaves_out_what_may_not_be_ordered_to_be_erased() {
     let (vault, id) = scene(&root.path().join("data")).await;
     let system = &vault.inner.system;
     let aside = system.set_aside(&[id], None);
-    system.begin_erase_doubt();
+    system.begin_erase_doubt(&[id]);
     let folder = root.path().join("backup");
     let refused = backed_up(&vault, &folder).await;
     assert!(matches!(
@@ -106,7 +106,7 @@ async fn no_backup_leaves_out_what_may_not_be_ordered_to_be_erased() {
         BackupEvent::Failed(VaultError::SystemInDoubt)
     ));
     system.put_back(aside, None);
-    system.end_erase_doubt();
+    system.end_erase_doubt(&[id]);
     let BackupEvent::Done { counts, .. } = backed_up(&vault, &folder).await else {
         panic!("nothing is in doubt any more");
     };

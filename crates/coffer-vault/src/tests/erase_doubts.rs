@@ -1,5 +1,6 @@
 //! Erases of which it is in doubt whether they are ordered.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,21 +14,29 @@ use crate::approvals::GuardedOutcome;
 use crate::erase::EraseDraft;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::freshness::ANCHOR_FILE;
-use crate::system::{Kind, System};
-use crate::vault::{Vault, VaultOptions};
+use crate::system::{Doubts, Kind, System};
+use crate::vault::{Vault, VaultOptions, owners::first_subject};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
-async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
+pub(super) async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
     vault.stop_holding().await;
-    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
-    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let subject = first_subject(&vault, data);
     let name = BucketName::new("doomed").unwrap();
     vault.provide_bucket(&LOCAL, &name, None).await.unwrap();
     (vault, subject, name)
+}
+
+/// Has the commit of the draft of the next erase fail, so that it is in doubt. Whether it stands.
+fn fail_the_draft(vault: &Vault, stands: bool) {
+    let inner = vault.inner.clone();
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        if step == "cut off" {
+            inner.system.fail_next_commit(stands, false);
+        }
+    }));
 }
 
 fn identity() -> ExportIdentity {
@@ -47,20 +56,15 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         let data = tempfile::tempdir().unwrap();
         let (vault, subject, name) = scene(data.path()).await;
         let id = vault.inner.system.bucket(&name).unwrap().id;
-        let inner = vault.inner.clone();
-        *vault.inner.probe.lock() = Some(Box::new(move |step| {
-            if step == "cut off" {
-                inner.system.fail_next_commit(is_ordered, false);
-            }
-        }));
+        fail_the_draft(&vault, is_ordered);
         let refused = vault.erase_bucket(&LOCAL, &name).await;
         assert!(matches!(refused, Err(VaultError::SystemInDoubt)));
         vault.inner.probe.lock().take();
         let is_there = || vault.inner.system.bucket(&name).is_some();
         assert!(!is_there());
         assert!(vault.inner.system.is_an_erase_in_doubt());
-        let gone = vault.bucket(&subject, &name).await;
-        assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
+        let in_doubt = vault.bucket(&subject, &name).await;
+        assert!(matches!(in_doubt, Err(VaultError::BucketInDoubt)));
         // Its keys would go along.
         let exported = export(&vault).await;
         assert!(matches!(exported, Err(VaultError::Invalid { .. })));
@@ -82,6 +86,8 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         }
         assert!(!vault.inner.system.is_an_erase_in_doubt());
         if is_ordered {
+            let gone = vault.bucket(&subject, &name).await;
+            assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
             let erased = vault.erase_bucket(&LOCAL, &name).await.unwrap();
             let GuardedOutcome::Erased(receipt) = erased else {
                 panic!("it takes no approval");
@@ -98,6 +104,69 @@ async fn what_may_be_ordered_to_be_erased_is_out_of_use_until_that_is_known() {
         }
         vault.close().await;
     }
+}
+
+/// It comes back if the level is not ordered to be erased: that it is not there would be wrong.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_bucket_of_a_level_whose_erase_is_in_doubt_is_told_to_be_gone() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let row = vault.inner.system.bucket(&name).unwrap();
+    fail_the_draft(&vault, false);
+    assert!(vault.erase_level(&LOCAL, "default").await.is_err());
+    vault.inner.probe.lock().take();
+    let is_in_doubt = |error| matches!(error, Some(VaultError::BucketInDoubt));
+    assert!(is_in_doubt(vault.bucket(&subject, &name).await.err()));
+    assert!(is_in_doubt(vault.buckets(&subject).await.err()));
+    assert!(is_in_doubt(
+        vault.bucket_known_to(&LOCAL, &name).await.err()
+    ));
+    assert!(is_in_doubt(vault.buckets_known_to(&LOCAL).await.err()));
+    // What had found it before.
+    assert!(is_in_doubt(vault.grant(&row).await.err()));
+    let other = BucketName::new("other").unwrap();
+    let absent = vault.bucket(&subject, &other).await;
+    assert!(matches!(absent, Err(VaultError::NoSuchBucket)));
+    let known = vault.inner.system.buckets_known();
+    assert_eq!(known.iter().filter(|known| known.id == row.id).count(), 1);
+    {
+        // Nor is the level, before it is known which drafts are kept.
+        let _changing = vault.inner.changing_buckets.lock().await;
+        vault.inner.system.let_settle();
+        let made = vault.provide_bucket(&LOCAL, &other, None).await;
+        assert!(matches!(made, Err(VaultError::SystemInDoubt)));
+    }
+    for _ in 0..500 {
+        if !vault.inner.system.is_an_erase_in_doubt() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    vault.bucket(&subject, &name).await.unwrap();
+    assert_eq!(vault.buckets(&subject).await.unwrap().len(), 1);
+    vault.close().await;
+}
+
+/// The keystore has neither its key nor its level's by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_receipt_of_a_bucket_is_signed_though_its_level_was_erased_meanwhile() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, name) = scene(data.path()).await;
+    leave_a_draft(&vault, &name).await;
+    vault.inner.system.fail_next_commit(false, true);
+    let unsigned = vault.erase_bucket(&LOCAL, &name).await;
+    assert!(matches!(unsigned, Err(VaultError::ReceiptUnsettled { .. })));
+    let level = vault.erase_level(&LOCAL, "default").await.unwrap();
+    assert!(matches!(level, GuardedOutcome::Erased(_)));
+    let erased = vault.erase_bucket(&LOCAL, &name).await.unwrap();
+    let GuardedOutcome::Erased(receipt) = erased else {
+        panic!("it takes no approval");
+    };
+    assert_eq!(receipt.erased.buckets[0].name.as_deref(), Some("doomed"));
+    assert_eq!(vault.receipts(&LOCAL, None).await.unwrap().len(), 2);
+    let again = vault.erase_bucket(&LOCAL, &name).await;
+    assert!(matches!(again, Err(VaultError::NoSuchBucket)));
+    vault.close().await;
 }
 
 /// Keeps the draft of an erase of a level.
@@ -166,12 +235,7 @@ async fn what_another_order_is_of_stays_out_of_use() {
     let data = tempfile::tempdir().unwrap();
     let (vault, _subject, name) = scene(data.path()).await;
     let row = vault.inner.system.bucket(&name).unwrap();
-    let inner = vault.inner.clone();
-    *vault.inner.probe.lock() = Some(Box::new(move |step| {
-        if step == "cut off" {
-            inner.system.fail_next_commit(false, false);
-        }
-    }));
+    fail_the_draft(&vault, false);
     assert!(vault.erase_bucket(&LOCAL, &name).await.is_err());
     vault.inner.probe.lock().take();
     {
@@ -195,14 +259,9 @@ async fn what_another_order_is_of_stays_out_of_use() {
 }
 
 /// Leaves the draft of an erase, and keys that it has not destroyed.
-async fn leave_a_draft(vault: &Vault, name: &BucketName) -> BucketId {
+pub(super) async fn leave_a_draft(vault: &Vault, name: &BucketName) -> BucketId {
     let id = vault.inner.system.bucket(name).unwrap().id;
-    let inner = vault.inner.clone();
-    *vault.inner.probe.lock() = Some(Box::new(move |step| {
-        if step == "cut off" {
-            inner.system.fail_next_commit(true, false);
-        }
-    }));
+    fail_the_draft(vault, true);
     assert!(vault.erase_bucket(&LOCAL, name).await.is_err());
     vault.inner.probe.lock().take();
     vault.inner.system.let_settle();
@@ -227,7 +286,7 @@ async fn what_a_start_completes_has_a_receipt_that_tells_of_locks() {
 }
 
 /// Opens a folder that was closed just now.
-async fn open_with(data: &Path, accept_rollback: bool) -> Vault {
+pub(super) async fn open_with(data: &Path, accept_rollback: bool) -> Vault {
     let options = VaultOptions {
         accept_rollback,
         ..VaultOptions::new(data)
@@ -303,7 +362,14 @@ async fn a_draft_is_no_order_from_when_an_older_database_is_gone_on_from() {
     let (vault, subject, name) = scene(data.path()).await;
     let id = leave_a_draft(&vault, &name).await;
     let system = &vault.inner.system;
-    system.doubt_erase_orders().unwrap();
+    let doubts = Doubts {
+        orders: true,
+        ordered: HashSet::new(),
+        has_catalog: &|_| true,
+        key_releases: Vec::new(),
+        subjects: false,
+    };
+    system.doubt(doubts).unwrap();
     let draft = system.document::<EraseDraft>(Kind::Erase, id.into());
     assert!(!draft.unwrap().unwrap().is_ordered);
     vault.close().await;

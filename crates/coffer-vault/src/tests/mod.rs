@@ -12,6 +12,10 @@ mod key_releases;
 
 mod late_rollback;
 
+mod ordered_erases;
+
+mod quotas_after_a_start;
+
 mod rotation_order;
 
 mod simulation;

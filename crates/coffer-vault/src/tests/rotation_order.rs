@@ -1,13 +1,81 @@
 //! In which order a rotation and the copies of keystore and catalogs go on.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::NewCopy;
+use crate::limits::ROTATION_LOOKS_EVERY;
 use crate::rotation::tests::{LOCAL, bucket, ended, generations, scene};
+use crate::vault::Vault;
+
+fn far(copy: &Path) -> NewCopy {
+    NewCopy {
+        name: "far".to_owned(),
+        url: format!("file://{}", copy.display()),
+        keep_ms: None,
+        sync: None,
+    }
+}
+
+/// Rotates the bucket's key while the copy is away, and returns when that is waited for.
+async fn rotate_until_the_copy_is_waited_for(vault: &Vault) {
+    vault.rotate_bucket(&LOCAL, &bucket()).await.unwrap();
+    for _ in 0..600 {
+        let rotations = vault.rotations(&LOCAL).await.unwrap();
+        if rotations.last().unwrap().waits_for == ["far"] {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the copy is not waited for");
+}
+
+/// Its catalog comes into no head any more, and the erase may be completed days later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_ends_though_the_erase_of_a_bucket_of_it_is_only_ordered() {
+    let root = tempfile::tempdir().unwrap();
+    let (copy, away) = (root.path().join("copy"), root.path().join("away"));
+    let (vault, _) = scene(&root.path().join("data")).await;
+    let added = vault.add_copy_with_keystore(&LOCAL, &far(&copy), &[]).await;
+    added.unwrap();
+    let id = vault.inner.keystore.buckets()[0].id;
+    for _ in 0..600 {
+        if vault
+            .inner
+            .copies
+            .without_catalogs(&[(id, 1)])
+            .unwrap()
+            .is_empty()
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    fs::rename(&copy, &away).unwrap();
+    rotate_until_the_copy_is_waited_for(&vault).await;
+    let system = &vault.inner.system;
+    let hidden = {
+        let _changing = vault.inner.changing_buckets.lock().await;
+        system.begin_erase_doubt(&[id]);
+        system.set_aside(&[id], None)
+    };
+    let _ = fs::remove_dir_all(&copy);
+    fs::rename(&away, &copy).unwrap();
+    // The erase may turn out not to be ordered: then the catalog must be there without it.
+    tokio::time::sleep(3 * ROTATION_LOOKS_EVERY).await;
+    let rotations = vault.rotations(&LOCAL).await.unwrap();
+    assert_eq!(rotations.last().unwrap().ended_ms, None);
+    system.end_erase_doubt(&[id]);
+    assert_eq!(ended(&vault).await.failure, None);
+    // It goes with the others.
+    assert_eq!(generations(&vault), (1, 2, Some(1)));
+    system.put_back(hidden, None);
+    vault.close().await;
+}
 
 /// A copy has one keystore, the newest: were that to come before the catalogs, and nothing after
 /// it, they would not open.
@@ -16,13 +84,7 @@ async fn older_keys_go_when_copies_with_the_keystore_have_the_catalog_without_th
     let root = tempfile::tempdir().unwrap();
     let (copy, away) = (root.path().join("copy"), root.path().join("away"));
     let (vault, _) = scene(&root.path().join("data")).await;
-    let new = NewCopy {
-        name: "far".to_owned(),
-        url: format!("file://{}", copy.display()),
-        keep_ms: None,
-        sync: None,
-    };
-    let added = vault.add_copy_with_keystore(&LOCAL, &new, &[]).await;
+    let added = vault.add_copy_with_keystore(&LOCAL, &far(&copy), &[]).await;
     added.unwrap();
     let id = vault.inner.keystore.buckets()[0].id;
     let behind: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();

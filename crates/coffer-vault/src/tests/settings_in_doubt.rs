@@ -9,6 +9,7 @@ use crate::audit::On;
 use crate::error::{Result, VaultError};
 use crate::quotas::{Quota, QuotaOf};
 use crate::system::{BucketConfiguration, BucketRow};
+use crate::vault::owners::first_subject;
 use crate::vault::{Vault, VaultOptions};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
@@ -17,9 +18,7 @@ async fn scene(data: &Path) -> (Vault, Arc<Subject>, Arc<BucketRow>) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
     vault.stop_holding().await;
-    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
-    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let subject = first_subject(&vault, data);
     let name = BucketName::new("bucket").unwrap();
     vault.create_bucket(&subject, &name, None).await.unwrap();
     let row = vault.inner.system.bucket(&name).unwrap();
@@ -93,6 +92,26 @@ async fn nothing_is_committed_in_a_bucket_whose_setting_is_in_doubt() {
     system.let_settle();
     system.assure_certain().unwrap();
     commit().await.unwrap();
+    vault.close().await;
+}
+
+/// That nothing was ended there is told: by the log, and by a count.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_whose_rules_are_in_doubt_is_left_to_the_next_run_and_counted() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, row) = scene(data.path()).await;
+    vault.stop_lifecycle().await;
+    let system = &vault.inner.system;
+    let postponed = || vault.counters().lifecycle_postponed_count;
+    system.fail_next_commit(true, false);
+    let kind = BucketConfiguration::Lifecycle;
+    assert!(system.configure(&row, kind, Some("[]".to_owned())).is_err());
+    vault.run_lifecycle().await;
+    assert_eq!(postponed(), 1);
+    system.let_settle();
+    system.assure_certain().unwrap();
+    vault.run_lifecycle().await;
+    assert_eq!(postponed(), 1);
     vault.close().await;
 }
 

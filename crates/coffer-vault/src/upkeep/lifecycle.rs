@@ -52,7 +52,7 @@ impl Vault {
         }
     }
 
-    async fn run_lifecycle(&self) {
+    pub(crate) async fn run_lifecycle(&self) {
         let rows = self.inner.system.buckets();
         let is_there = |id: &BucketId| rows.iter().any(|row| row.id == *id);
         let mut kept = std::mem::take(&mut *self.inner.lifecycle.kept.lock());
@@ -65,21 +65,29 @@ impl Vault {
             );
         }
         for row in rows {
-            let now_ms = now_ms();
-            let outcome = match self.end_by_rules(&row, now_ms).await {
-                Ok(()) => self.end_forgotten_uploads(&row, now_ms).await,
-                Err(error) => Err(error),
-            };
-            match outcome {
+            match self.run_in(&row).await {
                 Ok(()) => {}
                 // Deleted or erased meanwhile.
                 Err(VaultError::NoSuchBucket) if !self.inner.system.is_going(row.id) => {}
-                Err(error) => tracing::warn!(
-                    bucket = %row.id, %error,
-                    "what lifecycle rules end stays until the next run"
-                ),
+                Err(error) => {
+                    add(&self.inner.tally.lifecycle_postponed_count, 1);
+                    tracing::warn!(
+                        bucket = %row.id, %error,
+                        "what lifecycle rules end stays until the next run"
+                    );
+                }
             }
         }
+    }
+
+    async fn run_in(&self, row: &Arc<BucketRow>) -> Result<()> {
+        // Which rules it has may be what is in doubt.
+        if self.inner.system.is_in_doubt(row) {
+            return Err(VaultError::BucketInDoubt);
+        }
+        let now_ms = now_ms();
+        self.end_by_rules(row, now_ms).await?;
+        self.end_forgotten_uploads(row, now_ms).await
     }
 
     async fn end_by_rules(&self, row: &Arc<BucketRow>, now_ms: i64) -> Result<()> {
@@ -137,7 +145,7 @@ impl Vault {
             .open(&inner.folder, &inner.keystore, row.id)
             .await;
         if row.is_out_of_use() {
-            return Err(VaultError::NoSuchBucket);
+            return Err(inner.system.out_of_use(row));
         }
         opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id))
     }

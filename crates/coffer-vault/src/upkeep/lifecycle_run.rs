@@ -172,7 +172,8 @@ impl<'a> Run<'a> {
     /// Ends what is due, with the rules by which it is: first what makes room. Delete markers count
     /// as objects: as many are made as quotas allow.
     async fn end(&mut self, due: Vec<Due>) -> Step {
-        let versioning = self.bucket.catalog.versioning().await?;
+        let versioning = self.bucket.catalog.versioning().await;
+        let versioning = versioning.map_err(VaultError::of_setting)?;
         let is_hidden = |due: &Due| versioning != Versioning::Never && !due.1.place.is_older;
         let (mut hidden, mut removed): (Vec<_>, Vec<_>) = due.into_iter().partition(is_hidden);
         while !removed.is_empty() {
@@ -357,10 +358,12 @@ impl<'a> Run<'a> {
 
     /// Held with the lock that a change of the rules takes as well, it keeps true for a commit.
     fn check_rules(&self) -> Step {
-        let now = self.row.documents.lifecycle()?;
         // What was last set may be in doubt.
-        let is_certain = !self.row.is_out_of_use();
-        if is_certain && now.is_some_and(|now| Arc::ptr_eq(&now, &self.rules)) {
+        if self.row.is_out_of_use() {
+            return Err(self.vault.inner.system.out_of_use(self.row).into());
+        }
+        let now = self.row.documents.lifecycle()?;
+        if now.is_some_and(|now| Arc::ptr_eq(&now, &self.rules)) {
             Ok(())
         } else {
             Err(Stop::OtherRules)

@@ -212,15 +212,14 @@ mod tests {
     use super::*;
     use crate::access::BucketName;
     use crate::vault::VaultOptions;
+    use crate::vault::owners::first_subject;
 
     async fn open(data: &std::path::Path) -> Vault {
         Vault::open(VaultOptions::new(data)).await.unwrap()
     }
 
     async fn bucket(vault: &Vault, data: &std::path::Path) -> BucketId {
-        let text = std::fs::read_to_string(data.join("credentials")).unwrap();
-        let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-        let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+        let subject = first_subject(vault, data);
         let name = BucketName::new("left").unwrap();
         vault.create_bucket(&subject, &name, None).await.unwrap();
         vault.inner.system.bucket(&name).unwrap().id

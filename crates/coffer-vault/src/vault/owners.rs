@@ -265,3 +265,11 @@ impl Vault {
         }))
     }
 }
+
+/// The subject that a first start has made, by the access key that it has left in `credentials`.
+#[cfg(test)]
+pub(crate) fn first_subject(vault: &Vault, data: &std::path::Path) -> Arc<Subject> {
+    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
+    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
+    vault.subject(id.lines().next().unwrap()).unwrap()
+}

@@ -272,7 +272,8 @@ impl Vault {
         bucket: &OpenBucket,
         name: &ObjectName,
     ) -> Result<Option<Acl>> {
-        if bucket.catalog.versioning().await? != Versioning::Suspended {
+        let versioning = bucket.catalog.versioning().await;
+        if versioning.map_err(VaultError::of_setting)? != Versioning::Suspended {
             return Ok(None);
         }
         let null = Which::Version(VersionId::Null);

@@ -1,4 +1,4 @@
-//! `coffer serve`, and where data and server are, as they are typed.
+//! `coffer serve`, and where a server is, as they are typed.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,33 +9,12 @@ use coffer_client::AdminClient;
 use coffer_keys::SourceSpec;
 use serde::Deserialize;
 
+use crate::config;
+use crate::config::data_args::DataArgs;
 use crate::error::Error;
 use crate::log::{LogFormat, LogLevel};
 use crate::output::printable::{bytes, span};
 use crate::secrets::passphrase::PassphraseArgs;
-
-/// Where the data is.
-#[derive(Debug, Default, Args)]
-pub struct DataArgs {
-    /// Data folder [default: ./coffer-data]
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "COFFER_DATA",
-        global = true,
-        hide_env_values = true
-    )]
-    pub data: Option<PathBuf>,
-    /// Configuration file (TOML); its keys are the names of the options
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "COFFER_CONFIG",
-        global = true,
-        hide_env_values = true
-    )]
-    pub config: Option<PathBuf>,
-}
 
 /// Where the running server is, if not on the data folder of this machine.
 #[derive(Debug, Default, Args)]
@@ -64,10 +43,13 @@ impl RemoteArgs {
     /// The server whose administration the command line means.
     ///
     /// # Errors
-    /// When there is an access key for none, or the server's address or the access key is none.
-    pub fn server(&self, data: PathBuf) -> Result<AdminClient, Error> {
+    /// When there is an access key for none, the server's address or the access key is none, or the
+    /// folder of the server here can't be told.
+    pub fn server(&self, data: &DataArgs) -> Result<AdminClient, Error> {
         match (&self.endpoint, &self.credentials) {
-            (None, None) => Ok(AdminClient::Local { data }),
+            (None, None) => Ok(AdminClient::Local {
+                data: config::data(data)?,
+            }),
             // The addresses that AWS's clients know are those of S3, not of administration.
             (None, Some(_)) => Err(Error::Option {
                 option: "--credentials",

@@ -183,8 +183,8 @@ fn certificate_and_key_do_not_mix_places() {
 #[test]
 fn missing_file() {
     let data = DataArgs {
-        data: None,
         config: Some("/does/not/exist".into()),
+        ..DataArgs::default()
     };
     let error = Config::for_serve(&data, &ServeArgs::default())
         .unwrap_err()

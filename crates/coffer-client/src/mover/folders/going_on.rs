@@ -9,7 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 use tokio::task::block_in_place;
+use tokio::time::sleep;
 
+use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
@@ -26,7 +28,7 @@ impl Mover {
         from: &Path,
         to: &Location,
     ) -> Result<Notes, MoverError> {
-        let (mut notes, folder) = self.notes(absolute(from), to.to_string());
+        let mut notes = self.notes(absolute(from), to.to_string());
         if !notes.moved.is_empty() {
             match self.still_there(&notes, to).await {
                 Ok(there) => notes.moved.retain(|_, left| there.contains(&left.at)),
@@ -40,7 +42,8 @@ impl Mover {
             }
         }
         // Also where nothing came of many beginnings.
-        notes.shorten(&folder);
+        notes.shorten();
+        self.tell_of_lost(&notes);
         Ok(notes)
     }
 
@@ -63,32 +66,33 @@ impl Mover {
     /// The notes of a folder to which objects are fetched. Whether a file is what it was left as,
     /// is looked at when its object is listed.
     pub(super) fn notes_of_get(&self, from: &Location, to: &Path) -> Notes {
-        let (mut notes, folder) = self.notes(from.to_string(), absolute(to));
-        notes.shorten(&folder);
+        let mut notes = self.notes(from.to_string(), absolute(to));
+        notes.shorten();
+        self.tell_of_lost(&notes);
         notes
     }
 
-    fn notes(&self, from: String, to: String) -> (Notes, FolderLine) {
+    fn notes(&self, from: String, to: String) -> Notes {
         let endpoint = self.client.endpoint().text();
         let name = hex::encode(mark(&["folder", endpoint, &from, &to])) + ".jsonl";
+        let of = format!("{from} to {to}");
         let folder = FolderLine::Folder { from, to };
         let opened = self.options.state.as_deref().map(|state| {
             block_in_place(|| {
                 let notes = state.join("folders");
                 let made = DirBuilder::new().recursive(true).mode(0o700).create(&notes);
                 made.map_err(MoverError::local("making the folder", &notes))?;
-                Notes::open(&notes.join(name), &folder)
+                Notes::open(&notes.join(name), folder)
             })
         });
-        let notes = match opened {
+        match opened {
             None => Notes::none(),
             Some(Ok(notes)) => notes,
             Some(Err(error)) => {
-                self.tell_of_unnoted(&error);
+                self.tell_of_unnoted(&error, &of);
                 Notes::none()
             }
-        };
-        (notes, folder)
+        }
     }
 
     /// Keeps notes until the command is done, or, where not all was moved, for the next one.
@@ -100,19 +104,41 @@ impl Mover {
         }
     }
 
-    fn tell_of_unnoted(&self, error: &MoverError) {
-        let (told, advice) = match error {
-            MoverError::Busy { .. } => (&self.told.busy, ""),
-            _ => (
-                &self.told.unnoted,
-                "; set XDG_STATE_HOME to a folder that can be written, and it goes on",
-            ),
-        };
-        if told.swap(true, Relaxed) {
+    /// That a folder has no notes. One that another process moves says nothing of others.
+    fn tell_of_unnoted(&self, error: &MoverError, of: &str) {
+        let note = if matches!(error, MoverError::Busy { .. }) {
+            self.told.busy.store(true, Relaxed);
+            format!(
+                "another coffer moves {of}, and keeps the notes of that: what breaks off here will \
+                 begin anew"
+            )
+        } else if self.told.unnoted.swap(true, Relaxed) {
             return;
-        }
-        let note = format!("{error}: what breaks off will begin anew{advice}");
+        } else {
+            format!(
+                "{error}: what breaks off will begin anew; set XDG_STATE_HOME to a folder that can \
+                 be written, and it goes on"
+            )
+        };
         self.tell(&Event::Note(&note));
+    }
+
+    /// That not all is noted that was moved of a folder, where that is so: once.
+    pub(super) fn tell_of_lost(&self, notes: &Notes) {
+        let Some(lost) = notes.lost() else {
+            return;
+        };
+        let (told, what) = if lost.is_all {
+            let what =
+                "the notes of what was moved are cleared, so what breaks off will begin anew";
+            (&self.told.unnoted, what)
+        } else {
+            let what = "what is moved from here on goes again after a break";
+            (&self.told.full, what)
+        };
+        if !told.swap(true, Relaxed) {
+            self.tell(&Event::Note(&format!("{}: {what}", lost.problem)));
+        }
     }
 
     /// A file that goes to a name, with what the object is to have.
@@ -157,19 +183,35 @@ impl Mover {
         name: &ObjectName,
         notes: &Notes,
     ) -> Result<u64, MoverError> {
-        let source = block_in_place(|| Source::open(path))?;
+        let source = self.settled(path).await?;
         let bytes = source.seen().bytes;
         let is_fresh = source.seen().is_fresh(SystemTime::now());
         self.tell(&Event::Found { files: 1, bytes });
         let of = self.of_file(name, source.seen());
         let noting = notes.of(of);
-        let (moved, etag) = self.put_known(source, path, name, noting.as_ref()).await?;
+        let stored = self.put_known(source, path, name, noting.as_ref()).await;
+        self.tell_of_lost(notes);
+        let (moved, etag) = stored?;
         // What the server has yet to open is looked at again. What has no tag is not found again.
         if moved.stored.is_none() && !etag.is_empty() && !is_fresh {
             let at = of_object(&name.key, &etag, bytes);
             notes.note(&of, &at, moved.verified);
+            self.tell_of_lost(notes);
         }
         Ok(bytes)
+    }
+
+    /// Opens a file. A large one that was changed just before is waited for, as long as a change
+    /// may go unseen: what is read meanwhile can't be noted, and would go twice after a break. A
+    /// small one is compared by its bytes.
+    async fn settled(&self, path: &Path) -> Result<Source, MoverError> {
+        let source = block_in_place(|| Source::open(path))?;
+        let pause = source.seen().pause(SystemTime::now());
+        if source.seen().bytes <= PART_BYTES || pause.is_zero() {
+            return Ok(source);
+        }
+        sleep(pause).await;
+        block_in_place(|| Source::open(path))
     }
 
     fn tell_of_kept(&self, from: String, to: String, bytes: u64, left: &Left) {
@@ -268,13 +310,13 @@ mod tests {
             etag: "\"e\"".to_owned(),
             modified: "2026".to_owned(),
         };
-        let line = FolderLine::Folder {
+        let line = || FolderLine::Folder {
             from: "s3://b/".to_owned(),
             to: "/f".to_owned(),
         };
         let noted = folder.path().join("notes");
-        note_fetched(&Notes::open(&noted, &line).unwrap(), &object, &path, true);
-        let notes = Notes::open(&noted, &line).unwrap();
+        note_fetched(&Notes::open(&noted, line()).unwrap(), &object, &path, true);
+        let notes = Notes::open(&noted, line()).unwrap();
         let left = Left {
             at: at_path(&seen_at(&path).unwrap()),
             was_verified: true,

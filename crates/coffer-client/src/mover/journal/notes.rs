@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use aws_lc_rs::digest;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::task::block_in_place;
 
@@ -49,12 +50,24 @@ pub(in crate::mover) struct Left {
 pub(in crate::mover) struct Notes {
     /// None, where there is no place for them, or another process moves the same.
     journal: Option<Journal>,
+    /// The first line.
+    folder: Option<FolderLine>,
     /// What commands before this one have moved.
     pub(in crate::mover) moved: HashMap<Mark, Left>,
     /// What they have begun, and not moved.
     begun: HashMap<Mark, KeptTime>,
     /// How many lines there are.
     lines: AtomicU64,
+    /// What could not be noted since that was told.
+    lost: Mutex<Option<Lost>>,
+}
+
+/// That not all is noted that was moved.
+pub(in crate::mover) struct Lost {
+    /// Why.
+    pub(in crate::mover) problem: String,
+    /// Whether what was noted before is gone as well.
+    pub(in crate::mover) is_all: bool,
 }
 
 /// A file of a folder, and where it is noted.
@@ -96,6 +109,8 @@ impl Notes {
             moved: HashMap::new(),
             begun: HashMap::new(),
             lines: AtomicU64::new(0),
+            folder: None,
+            lost: Mutex::default(),
         }
     }
 
@@ -103,15 +118,16 @@ impl Notes {
     ///
     /// # Errors
     /// Those of [`Journal::open`].
-    pub(in crate::mover) fn open(path: &Path, folder: &FolderLine) -> Result<Self, MoverError> {
+    pub(in crate::mover) fn open(path: &Path, folder: FolderLine) -> Result<Self, MoverError> {
         let mut notes = Self {
             journal: Some(Journal::open(path)?),
+            folder: Some(folder),
             ..Self::none()
         };
         let read = File::open(path).and_then(|file| notes.read(&file));
         read.map_err(MoverError::local("reading", path))?;
         if *notes.lines.get_mut() == 0 {
-            notes.add(folder);
+            notes.begin();
         } else {
             // The last line may be cut off.
             notes.add(&FolderLine::Ended(String::new()));
@@ -163,15 +179,46 @@ impl Notes {
         let Some(journal) = &self.journal else {
             return false;
         };
-        self.lines.fetch_add(1, Relaxed) < FOLDER_NOTES
-            && block_in_place(|| journal.add(line)).is_ok()
+        if self.lines.fetch_add(1, Relaxed) >= FOLDER_NOTES {
+            self.lose(format!(
+                "notes of a folder have {FOLDER_NOTES} lines at most"
+            ));
+            return false;
+        }
+        match block_in_place(|| journal.add(line)) {
+            Ok(()) => true,
+            Err(error) => {
+                self.lose(error.to_string());
+                false
+            }
+        }
+    }
+
+    fn lose(&self, problem: String) {
+        let is_all = false;
+        self.lost.lock().get_or_insert(Lost { problem, is_all });
+    }
+
+    /// What could not be noted since this was asked.
+    pub(in crate::mover) fn lost(&self) -> Option<Lost> {
+        self.lost.lock().take()
+    }
+
+    /// Begins anew, with the line that says what is moved.
+    fn begin(&self) {
+        if let (Some(journal), Some(folder)) = (&self.journal, &self.folder) {
+            if let Err(error) = block_in_place(|| journal.begin(folder)) {
+                self.lose(error.to_string());
+            }
+            self.lines.store(1, Relaxed);
+        }
     }
 
     /// Forgets all of it.
     fn clear(&self) {
-        if let Some(journal) = &self.journal {
-            block_in_place(|| journal.clear());
-            self.lines.store(0, Relaxed);
+        self.begin();
+        if let Some(lost) = &mut *self.lost.lock() {
+            lost.is_all = true;
         }
     }
 
@@ -192,21 +239,16 @@ impl Notes {
     }
 
     /// Begins anew with what counts, where there are so many lines that there may be no room.
-    pub(in crate::mover) fn shorten(&mut self, folder: &FolderLine) {
+    pub(in crate::mover) fn shorten(&mut self) {
         if *self.lines.get_mut() <= FOLDER_NOTES / 2 {
             return;
         }
-        let Some(journal) = &self.journal else {
-            return;
-        };
-        if block_in_place(|| journal.begin(folder)).is_ok() {
-            *self.lines.get_mut() = 1;
-            for (of, left) in &self.moved {
-                self.note(of, &left.at, left.was_verified);
-            }
-            for (of, at) in &self.begun {
-                self.add(&FolderLine::Begun(hex::encode(of), at.clone()));
-            }
+        self.begin();
+        for (of, left) in &self.moved {
+            self.note(of, &left.at, left.was_verified);
+        }
+        for (of, at) in &self.begun {
+            self.add(&FolderLine::Begun(hex::encode(of), at.clone()));
         }
     }
 
@@ -250,7 +292,7 @@ mod tests {
             from: "a".to_owned(),
             to: "s3://b/".to_owned(),
         };
-        Notes::open(path, &folder).unwrap()
+        Notes::open(path, folder).unwrap()
     }
 
     #[test]
@@ -305,6 +347,8 @@ mod tests {
         let late = notes.of(one).unwrap();
         late.begin(KeptTime::now().unwrap());
         late.end();
+        let lost = notes.lost().unwrap();
+        assert!(lost.problem.contains("lines at most") && !lost.is_all);
         drop(notes);
         let notes = open(&path);
         assert_eq!((notes.moved.len(), notes.begun.len()), (1, 0));
@@ -314,9 +358,12 @@ mod tests {
         assert_eq!((notes.moved.len(), notes.begun.len()), (1, 1));
         notes.lines.store(FOLDER_NOTES, Relaxed);
         notes.of(one).unwrap().end();
+        assert!(notes.lost().unwrap().is_all);
         // There is room again.
         notes.note(&one, &other, true);
-        drop(notes);
+        assert!(notes.lost().is_none());
+        // One line is more than the first, so it is kept.
+        Arc::new(notes).end(false);
         let notes = open(&path);
         assert!(notes.begun.is_empty());
         assert!(notes.moved.contains_key(&one) && !notes.moved.contains_key(&other));

@@ -5,9 +5,9 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::path::{Path, PathBuf};
 
+use aws_lc_rs::rand;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
@@ -111,16 +111,27 @@ fn is_own(path: &Path, there: &Metadata) -> bool {
 /// Whether a file that this user makes beside it, for itself alone, has the same owner, and may be
 /// written to by as many: then nothing would be won by another in its place.
 fn is_as_all_are(path: &Path, there: &Metadata) -> bool {
-    static TRIED: AtomicU64 = AtomicU64::new(0);
-    let (process, number) = (std::process::id(), TRIED.fetch_add(1, Relaxed));
-    // Nothing that is stored with a folder, if it stays.
-    let tried = path.with_file_name(format!(".{process}-{number}.coffer-journal"));
-    let Ok(file) = create(&tried, 0o600) else {
+    let Some((tried, file)) = tried_beside(path) else {
         return false;
     };
     let made = file.metadata();
     let _ = fs::remove_file(&tried);
     made.is_ok_and(|made| is_no_worse(there, &made))
+}
+
+/// A new file beside another, under a name that no file had.
+fn tried_beside(path: &Path) -> Option<(PathBuf, File)> {
+    for _ in 0..JOURNAL_OPENS {
+        let mut name = [0; 16];
+        rand::fill(&mut name).ok()?;
+        // Nothing that is stored with a folder, if it stays.
+        let tried = path.with_file_name(format!(".{}.coffer-journal", hex::encode(name)));
+        match create(&tried, 0o600) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return Some((tried, created.ok()?)),
+        }
+    }
+    None
 }
 
 fn is_no_worse(there: &Metadata, made: &Metadata) -> bool {
@@ -215,6 +226,13 @@ mod tests {
         assert!(!is_as_all_are(&path, &wide));
         assert!(is_as_all_are(&path, &narrow));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        // Whatever names a user's files have.
+        let process = std::process::id();
+        for number in 0..100 {
+            file(&format!(".{process}-{number}.coffer-journal"), 0o600);
+        }
+        assert!(is_as_all_are(&path, &narrow));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 103);
         if geteuid().is_root() {
             std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
             assert!(!is_as_all_are(&path, &fs::metadata(&path).unwrap()));

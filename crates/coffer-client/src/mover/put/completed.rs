@@ -79,8 +79,10 @@ impl Mover {
         let completed = self
             .client
             .complete_upload(&awaited, &begun.upload_id, &parts, whole);
-        let stored = completed.await?;
+        let mut stored = completed.await?;
         source.check_unchanged()?;
+        // The answer tells nothing of what came sealed.
+        stored.is_unverified |= self.is_unverified(name, &stored).await;
         self.tell(&Event::Kept(bytes));
         Ok(Some(Done {
             stored,
@@ -88,6 +90,7 @@ impl Mover {
             bytes,
             kept_bytes: bytes,
             was_sealed: false,
+            journal: None,
         }))
     }
 

@@ -68,8 +68,7 @@ impl Mover {
         let part_bytes = part_bytes(source.seen().bytes);
         let noted = journal.as_deref();
         if let Some(done) = self.completed_before(&source, name, noted).await? {
-            forget(journal);
-            return Ok(done);
+            return Ok(keeping(done, journal));
         }
         let begun = self.begin(&source, name, part_bytes, noted).await;
         let (begun, before) = match begun {
@@ -97,18 +96,17 @@ impl Mover {
             Ok(parts) => self.complete(&upload, parts).await,
             Err(error) => Err(error),
         };
-        let is_over = match &completed {
-            Ok(_) => true,
-            Err(error) => journal.is_none() || !error.may_go_on(),
-        };
-        if is_over {
-            if completed.is_err() {
-                // What can't be ended now, the server ends by its own rules.
-                let _ = self.client.abort_upload(name, &upload.upload_id).await;
+        match completed {
+            Ok(done) => Ok(keeping(done, journal)),
+            Err(error) => {
+                if journal.is_none() || !error.may_go_on() {
+                    // What can't be ended now, the server ends by its own rules.
+                    let _ = self.client.abort_upload(name, &upload.upload_id).await;
+                    forget(journal);
+                }
+                Err(error)
             }
-            forget(journal);
         }
-        completed
     }
 
     /// Opens the journal of an upload. Where there is no place for it, the upload goes without.
@@ -364,8 +362,15 @@ impl Mover {
             bytes,
             kept_bytes,
             was_sealed,
+            journal: None,
         })
     }
+}
+
+/// What is stored, with its journal, which is kept until that is known to be whole.
+fn keeping(done: Done, journal: Option<Arc<Journal>>) -> Done {
+    let journal = journal.and_then(Arc::into_inner);
+    Done { journal, ..done }
 }
 
 /// Removes the journal of what is over.

@@ -33,19 +33,19 @@ impl Mover {
             let head = self.client.head_object(&asked).await;
             let head = head.map_err(|error| {
                 if error.is_absent() {
-                    return unverified("it was deleted before");
+                    return unverified("it was deleted before", false);
                 }
-                unverified(&format!("it can't be asked: {error}"))
+                unverified(&format!("it can't be asked: {error}"), error.is_passing())
             })?;
             if head.etag.trim_matches('"') != stored.etag.trim_matches('"') {
-                return Err(unverified("it was replaced before"));
+                return Err(unverified("it was replaced before", false));
             }
             match said_of(&head) {
                 None => return Ok(()),
                 Some(DAMAGED) => return Err(MoverError::StoredDamaged),
                 Some(_) if Instant::now() >= end => {
                     let seconds = wait.as_secs();
-                    return Err(unverified(&format!("it has not after {seconds} s")));
+                    return Err(unverified(&format!("it has not after {seconds} s"), true));
                 }
                 Some(_) => {}
             }
@@ -81,8 +81,9 @@ fn said_of(head: &ObjectHead) -> Option<&str> {
         .filter(|said| matches!(*said, UNVERIFIED | DAMAGED))
 }
 
-fn unverified(why: &str) -> MoverError {
+fn unverified(why: &str, is_open: bool) -> MoverError {
     MoverError::Unverified {
         why: why.to_owned(),
+        is_open,
     }
 }

@@ -1,8 +1,9 @@
 //! Files that go as one piece, and may have been stored by a command before this one that was ended
 //! and did not learn of it. In a bucket with versions, to store one again makes another version.
 //!
-//! That it was begun is noted until it is answered, or called doubtful, in a journal of its own or
-//! with others of its folder; whether it is there, and no older than that, the server tells.
+//! That it was begun is noted until it is known to be whole, or called doubtful, in a journal of
+//! its own or with others of its folder; whether it is there, and no older than that, the server
+//! tells.
 
 use std::path::Path;
 
@@ -56,12 +57,22 @@ impl Note<'_> {
         }
     }
 
-    /// That it is stored, or will not be. Of a folder's file that is stored, more is noted later.
-    fn end(self, is_stored: bool) {
+    /// That it will not be stored.
+    fn end(self) {
         match self {
-            Self::OfFolder(noting, _) if !is_stored => noting.end(),
-            Self::OfFolder(..) => {}
+            Self::OfFolder(noting, _) => noting.end(),
             Self::Own(journal, _) => journal.remove(),
+        }
+    }
+
+    /// What is stored, with its own journal. Of a folder's file, more is noted later.
+    fn kept_with(self, done: Done) -> Done {
+        match self {
+            Self::OfFolder(..) => done,
+            Self::Own(journal, _) => Done {
+                journal: Some(journal),
+                ..done
+            },
         }
     }
 }
@@ -82,16 +93,19 @@ impl Mover {
         if let Some(began) = note.began()
             && let Some(done) = self.stored_before(began, &headers, &body, name).await?
         {
-            note.end(true);
-            return Ok(done);
+            return Ok(note.kept_with(done));
         }
         note.begin();
         let doubted = || note.clear();
-        let done = self.put_bytes(body, name, &headers, Some(&doubted)).await;
-        if !done.as_ref().is_err_and(MoverError::may_go_on) {
-            note.end(done.is_ok());
+        match self.put_bytes(body, name, &headers, Some(&doubted)).await {
+            Ok(done) => Ok(note.kept_with(done)),
+            Err(error) => {
+                if !error.may_go_on() {
+                    note.end();
+                }
+                Err(error)
+            }
         }
-        done
     }
 
     /// Where it is to stand that a file was begun: with others of its folder, or in a journal of
@@ -152,6 +166,7 @@ impl Mover {
             bytes,
             kept_bytes: bytes,
             was_sealed: false,
+            journal: None,
         }))
     }
 }

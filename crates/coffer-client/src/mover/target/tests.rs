@@ -1,5 +1,7 @@
 //! Files under another name until they are whole, and what lies there already.
 
+use std::os::fd::AsRawFd;
+
 use super::*;
 
 fn content(etag: &str) -> Content {
@@ -118,6 +120,21 @@ fn what_is_no_file_stays_what_it_is() {
     fs::write(folder.path().join("file"), "old").unwrap();
     std::os::unix::fs::symlink("file", &link_to_file).unwrap();
     assert!(Target::open(&link_to_file, &content("1")).is_ok());
+}
+
+#[test]
+fn what_a_process_has_open_is_no_file_to_replace() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = File::create(folder.path().join("open")).unwrap();
+    let of_process = Path::new("/proc/self/fd").join(open.as_raw_fd().to_string());
+    let link = folder.path().join("stdout");
+    std::os::unix::fs::symlink(&of_process, &link).unwrap();
+    for path in [&of_process, &link] {
+        let error = Target::open(path, &content("1")).err().unwrap().to_string();
+        assert!(error.contains("is no regular file: write `-`"), "{error}");
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 }
 
 #[test]

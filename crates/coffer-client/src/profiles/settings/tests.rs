@@ -24,6 +24,18 @@ impl Home {
         std::fs::write(self.0.path().join(name), text).unwrap();
     }
 
+    /// A server's data folder, with an access key and an authority.
+    fn with_data_folder(&self) -> PathBuf {
+        let data = self.0.path().join("data");
+        std::fs::create_dir_all(data.join("tls")).unwrap();
+        self.write(
+            "data/credentials",
+            "[default]\naws_access_key_id = O\naws_secret_access_key = s\n",
+        );
+        self.write("data/tls/ca.pem", "");
+        data
+    }
+
     fn find(&self, wanted: &Wanted<'_>, set: &[(&str, &str)]) -> Result<Settings, ClientError> {
         let home = self.0.path().to_str().unwrap();
         let variable = |name: &str| match name {
@@ -73,13 +85,7 @@ fn a_profile_that_the_environment_names() {
 #[test]
 fn a_data_folder_has_key_and_authority() {
     let home = Home::new();
-    let data = home.0.path().join("data");
-    std::fs::create_dir_all(data.join("tls")).unwrap();
-    home.write(
-        "data/credentials",
-        "[default]\naws_access_key_id = O\naws_secret_access_key = s\n",
-    );
-    home.write("data/tls/ca.pem", "");
+    let data = home.with_data_folder();
     let wanted = Wanted {
         data: Some(&data),
         ..Wanted::default()
@@ -128,13 +134,7 @@ fn a_data_folder_has_key_and_authority() {
 #[test]
 fn a_data_folder_that_was_not_named_counts_where_nothing_says_an_address() {
     let home = Home::new();
-    let data = home.0.path().join("data");
-    std::fs::create_dir_all(data.join("tls")).unwrap();
-    home.write(
-        "data/credentials",
-        "[default]\naws_access_key_id = O\naws_secret_access_key = s\n",
-    );
-    home.write("data/tls/ca.pem", "");
+    let data = home.with_data_folder();
     let wanted = Wanted {
         data: Some(&data),
         data_endpoint: Some("https://127.0.0.1:1"),

@@ -1,11 +1,13 @@
 //! A blob on its way into a cache: who reads it need not wait until all of it is there.
 
 use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use tokio::sync::watch;
 
 use crate::blobs::cache::index::Key;
 use crate::blobs::cache::source::NotFetched;
+use crate::blobs::path::{BLOBS_DIR, path_of};
 use crate::error::{Result, StoreError};
 
 /// A blob on its way.
@@ -59,7 +61,7 @@ impl Coming {
         let told = self.told.borrow();
         let file = told.file.as_ref().map(File::try_clone);
         let file = file.unwrap_or_else(|| Err(std::io::ErrorKind::NotFound.into()));
-        file.map_err(|error| StoreError::io("open a blob", error))
+        file.map_err(|error| StoreError::io("open a blob", within_cache(self.key), error))
     }
 
     /// Whether it came, and has no place here: it is read from its source, a piece at a time.
@@ -126,9 +128,15 @@ impl Failed {
             },
             Self::Disk(problem) => StoreError::io(
                 "write a blob to the cache",
+                within_cache((bucket, id)),
                 std::io::Error::other(problem.clone()),
             ),
             Self::GivenUp => StoreError::Closed,
         }
     }
+}
+
+/// A blob's file, from the folder of all buckets on.
+fn within_cache((bucket, id): Key) -> PathBuf {
+    path_of(&Path::new(&bucket.to_string()).join(BLOBS_DIR), id)
 }

@@ -82,7 +82,7 @@ impl BlobStore {
     fn not_opened(&self, id: BlobId, error: Errno) -> StoreError {
         match error {
             Errno::NOENT => self.inner.damaged("blob: its file is missing", id),
-            error => StoreError::io("open a blob", error),
+            error => self.inner.failed("open a blob", id, error),
         }
     }
 
@@ -93,7 +93,7 @@ impl BlobStore {
         let mut known = cache.hold(key);
         loop {
             if let Some(used) = known.take_if(|used| used.coming.is_some()) {
-                return self.open_coming(used, wanted_bytes).await;
+                return self.open_coming(id, used, wanted_bytes).await;
             }
             let what = match self.open_there(id).await? {
                 Ok((file, header, file_bytes)) if file_bytes == wanted_bytes => {
@@ -109,7 +109,7 @@ impl BlobStore {
                 Err(Errno::NOENT) => "blob: its file is missing",
                 // A disk that can't read it may take it anew.
                 Err(Errno::IO) if known.is_some() => "blob: its file can't be read",
-                Err(error) => return Err(StoreError::io("open a blob", error)),
+                Err(error) => return Err(self.inner.failed("open a blob", id, error)),
             };
             if let Some(used) = known.take()
                 && !used.goes()
@@ -120,7 +120,7 @@ impl BlobStore {
         }
     }
 
-    async fn open_coming(&self, used: Use, file_bytes: u64) -> Result<OpenBlob> {
+    async fn open_coming(&self, id: BlobId, used: Use, file_bytes: u64) -> Result<OpenBlob> {
         let coming = used.coming.clone().ok_or(StoreError::Closed)?;
         let header_bytes = (HEADER_BYTES as u64).min(file_bytes);
         let file = match coming.file(header_bytes).await {
@@ -130,7 +130,7 @@ impl BlobStore {
         let mut header = [0; HEADER_BYTES];
         if let Some(file) = &file {
             let read = std::os::unix::fs::FileExt::read_exact_at(file, &mut header, 0);
-            read.map_err(|error| StoreError::io("read a blob", error))?;
+            read.map_err(|error| self.inner.failed("read a blob", id, error))?;
         } else {
             let begin = used.part(0..header_bytes).await?;
             header[..begin.len()].copy_from_slice(&begin);

@@ -65,8 +65,9 @@ impl Catalog {
 /// The numbers of pages whose seals do not verify, ascending.
 fn unsealed_pages(connections: &Connections) -> Result<Vec<u64>> {
     let page_bytes = PAGE_BYTES as usize;
-    let failed = |error| StoreError::io("verify a database's pages", error);
-    let file = File::open(connections.path()).map_err(failed)?;
+    let path = connections.path();
+    let failed = |error| StoreError::io("verify a database's pages", path, error);
+    let file = File::open(path).map_err(failed)?;
     let length_bytes = file.metadata().map_err(failed)?.len();
     let page_count = length_bytes / u64::from(PAGE_BYTES);
     let mut unsealed = Vec::new();

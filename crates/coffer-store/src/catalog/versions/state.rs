@@ -14,14 +14,23 @@ impl Catalog {
     }
 
     /// Whether the bucket keeps versions.
+    ///
+    /// # Errors
+    /// [`StoreError::InDoubt`](crate::StoreError::InDoubt) while it is in doubt whether that was
+    /// changed.
     pub async fn versioning(&self) -> Result<Versioning> {
+        self.settle().await?;
         let state = self.point(state_of).await?;
         self.known_versioning().note(state);
         Ok(state)
     }
 
     /// What is set of its versions.
+    ///
+    /// # Errors
+    /// As [`Catalog::versioning`].
     pub async fn versioning_setting(&self) -> Result<VersioningSetting> {
+        self.settle().await?;
         let read = self.point(|connection| {
             Ok(VersioningSetting {
                 state: state_of(connection)?,

@@ -1,8 +1,11 @@
 //! Beginning anew after a failure, and how far all has come then.
 
+use std::sync::Arc;
+
 use super::Shared;
 use crate::database::write_session::Session;
-use crate::error::Result;
+use crate::error::{Result, StoreError};
+use crate::limits::TIDY_AFTER;
 
 impl Shared {
     /// Another session, after the last one was let go of. A log in doubt is replaced by a durable
@@ -18,6 +21,30 @@ impl Shared {
         self.connections.believe_the_log();
         self.count(&session)?;
         Ok(session)
+    }
+
+    /// Finds out whether what is in doubt stands, as the next write would.
+    pub(super) fn settle(self: &Arc<Self>) -> Result<()> {
+        let mut session = self.session.lock();
+        // A write may have done it meanwhile.
+        if !self.connections.is_log_in_doubt() {
+            return Ok(());
+        }
+        self.connections.assure_own_file()?;
+        match self.reopen() {
+            Ok(reopened) => {
+                // Old pages may be in the log.
+                reopened.note_removed();
+                *session = Some(reopened);
+                self.tidy_after(TIDY_AFTER);
+                Ok(())
+            }
+            Err(error @ (StoreError::Closed | StoreError::NoRoomForLog { .. })) => Err(error),
+            Err(error) => {
+                tracing::error!(%error, "whether a commit to a catalog stands is not known yet");
+                Err(StoreError::InDoubt)
+            }
+        }
     }
 
     /// Remembers how far all has come that is durable. Where that can't be told, the log is in

@@ -15,13 +15,12 @@ use coffer_store::version::Which;
 
 use super::*;
 use crate::vault::VaultOptions;
+use crate::vault::owners::first_subject;
 
 async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
-    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
-    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let subject = first_subject(&vault, data);
     let name = BucketName::new("doomed").unwrap();
     vault.create_bucket(&subject, &name, None).await.unwrap();
     (vault, subject, name)

@@ -85,6 +85,9 @@ fn what_was_not_read_is_told_until_it_is() {
     ledger.end_look(BUCKETS[0], &look, bytes(2));
     ledger.give_up(BUCKETS[1]);
     assert_eq!(ledger.unread(&[of]), [BUCKETS[2]]);
+    for (id, unread) in [(BUCKETS[0], vec![]), (BUCKETS[2], vec![BUCKETS[2]])] {
+        assert_eq!(ledger.unread(&[QuotaOf::Bucket(id)]), unread);
+    }
     assert_eq!((ledger.usage(of).bytes, ledger.usage(of).buckets), (2, 3));
     ledger.forget(BUCKETS[0]);
     assert_eq!((ledger.usage(of).bytes, ledger.usage(of).buckets), (0, 2));

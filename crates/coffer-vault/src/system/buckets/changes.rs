@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use coffer_seal::BucketId;
 use coffer_store::StoreError;
 use rusqlite::{Transaction, params};
 
@@ -46,6 +47,28 @@ impl Held<'_> {
     }
 }
 
+/// Sets or removes a document of a bucket's configuration; nothing of one that has no row.
+pub(in crate::system) fn set_document(
+    transaction: &Transaction<'_>,
+    id: BucketId,
+    kind: &str,
+    document: Option<&str>,
+) -> Result<()> {
+    let run = || -> rusqlite::Result<()> {
+        transaction.execute(
+            "DELETE FROM bucket_configuration WHERE bucket_id = ? AND kind = ?",
+            params![id.0, kind],
+        )?;
+        if let Some(document) = document {
+            let sql = "INSERT INTO bucket_configuration(bucket_id, kind, document)
+                       SELECT id, ?, ? FROM bucket WHERE id = ?";
+            transaction.execute(sql, params![kind, document, id.0])?;
+        }
+        Ok(())
+    };
+    Ok(run().map_err(StoreError::from)?)
+}
+
 impl System {
     /// Sets or removes a document of a bucket's configuration. Durable when this returns.
     ///
@@ -60,24 +83,12 @@ impl System {
         // The server's own are bounds, of which the higher holds while one of them is in doubt.
         let is_own = OWN_KINDS.contains(&kind);
         let is_limited = document.is_some() && !is_own;
-        let (id, level_id, kind) = (row.id.0, row.level_id, kind.name());
+        let (id, level_id, kind) = (row.id, row.level_id, kind.name());
         let keep = document.clone();
         let change = move |transaction: &Transaction<'_>| {
             let room = is_limited.then(|| Room::look(transaction, level_id));
             let room = room.transpose()?;
-            let run = || -> rusqlite::Result<()> {
-                transaction.execute(
-                    "DELETE FROM bucket_configuration WHERE bucket_id = ? AND kind = ?",
-                    params![id, kind],
-                )?;
-                if let Some(document) = keep {
-                    let sql = "INSERT INTO bucket_configuration(bucket_id, kind, document)
-                               SELECT id, ?, ? FROM bucket WHERE id = ?";
-                    transaction.execute(sql, params![kind, document, id])?;
-                }
-                Ok(())
-            };
-            run().map_err(StoreError::from)?;
+            set_document(transaction, id, kind, keep.as_deref())?;
             if let Some(room) = room {
                 room.refuse_above(transaction)?;
             }

@@ -19,12 +19,30 @@ pub(super) struct Going {
     cut_off: HashSet<BucketId>,
     /// Of how many erases it is in doubt whether they are ordered.
     doubts: usize,
+    /// The buckets that those are of, and of how many of them each is.
+    doubtful: HashMap<BucketId, usize>,
+}
+
+impl Going {
+    /// Whether it is in doubt whether a bucket that is set aside is to be erased.
+    pub(super) fn is_doubtful(&self, id: BucketId) -> bool {
+        self.doubtful.contains_key(&id) && self.rows.contains_key(&id)
+    }
+
+    /// All of which that is in doubt.
+    pub(super) fn doubtful(&self) -> impl Iterator<Item = &Arc<BucketRow>> {
+        self.doubtful.keys().filter_map(|id| self.rows.get(id))
+    }
 }
 
 impl System {
-    /// Requests in these buckets were cut off, for an erase.
-    pub(crate) fn note_cut_off(&self, ids: &[BucketId]) {
-        self.buckets.write().going.cut_off.extend(ids);
+    /// Requests in these buckets were cut off, for an erase. Whether some had been before, since
+    /// the start.
+    pub(crate) fn note_cut_off(&self, ids: &[BucketId]) -> bool {
+        let cut_off = &mut self.buckets.write().going.cut_off;
+        let was_cut_off = ids.iter().any(|id| cut_off.contains(id));
+        cut_off.extend(ids);
+        was_cut_off
     }
 
     /// Whether requests in any of these buckets were cut off since the start, for an erase.
@@ -33,16 +51,27 @@ impl System {
         ids.iter().any(|id| buckets.going.cut_off.contains(id))
     }
 
-    /// It is in doubt whether an erase is ordered that has set buckets aside, until
+    /// It is in doubt whether an erase is ordered that has set these buckets aside, until
     /// [`System::end_erase_doubt`].
-    pub(crate) fn begin_erase_doubt(&self) {
-        self.buckets.write().going.doubts += 1;
+    pub(crate) fn begin_erase_doubt(&self, ids: &[BucketId]) {
+        let mut buckets = self.buckets.write();
+        buckets.going.doubts += 1;
+        for id in ids {
+            *buckets.going.doubtful.entry(*id).or_default() += 1;
+        }
     }
 
     /// One of these doubts is over.
-    pub(crate) fn end_erase_doubt(&self) {
+    pub(crate) fn end_erase_doubt(&self, ids: &[BucketId]) {
         let mut buckets = self.buckets.write();
-        buckets.going.doubts = buckets.going.doubts.saturating_sub(1);
+        let going = &mut buckets.going;
+        going.doubts = going.doubts.saturating_sub(1);
+        for id in ids {
+            if let Some(count) = going.doubtful.get_mut(id) {
+                *count -= 1;
+            }
+        }
+        going.doubtful.retain(|_, count| *count > 0);
     }
 
     /// Whether buckets may be out of sight that are not to be erased: then what is not among

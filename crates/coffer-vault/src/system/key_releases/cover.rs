@@ -78,21 +78,6 @@ impl System {
             .read(|connection| of_level(connection, level_id))
     }
 
-    /// Notes that there may have been releases in these levels that were not counted.
-    pub(crate) fn doubt_key_releases(&self, levels: &[LevelId]) -> Result<()> {
-        let unknown = KeyReleases {
-            count: 0,
-            is_incomplete: true,
-        };
-        if levels.is_empty() {
-            return Ok(());
-        }
-        self.held().change(|transaction| {
-            let mut levels = levels.iter();
-            levels.try_for_each(|level_id| Self::add_key_releases(transaction, *level_id, unknown))
-        })
-    }
-
     /// Lowers the bounds to what was given: at the end, so that a stop costs no exactness.
     pub(crate) fn settle_key_releases(&self) -> Result<()> {
         let rows = self.buckets();

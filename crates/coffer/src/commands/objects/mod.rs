@@ -1,21 +1,22 @@
 //! `coffer put`, `get`, `ls`, `rm` and `cp`: files and objects, with coffer or another S3 server;
 //! and `migrate`, from another to coffer.
 
-use std::fs;
 use std::future::Future;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use coffer_client::mover::{Counts, Location, Mover, MoverError, MoverOptions, Transfer};
+use coffer_client::mover::{
+    Counts, Event, Location, Mover, MoverError, MoverOptions, Transfer, Watch,
+};
 use coffer_client::s3::{Client, ClientOptions};
 use coffer_client::{AdminClient, Settings, Wanted};
-use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::args::{DataArgs, RemoteArgs};
+use crate::config::args::RemoteArgs;
+use crate::config::data_args::DataArgs;
+use crate::config::implied::{PASSED_OVER, is_trusted};
 use crate::config::{self, DATA_DEFAULT};
 use crate::error::Error;
 use crate::prove::s3_of;
@@ -141,7 +142,12 @@ impl Typed<'_> {
             })),
             ..ClientOptions::default()
         };
-        let settings = Settings::find(&wanted)?;
+        let settings = Settings::find(&wanted).inspect_err(|_| {
+            let is_missed = folder.is_none() && self.passes_over().unwrap_or(false);
+            if is_missed {
+                progress.event(&Event::Note(PASSED_OVER));
+            }
+        })?;
         Ok(Arc::new(Client::new(settings, options)?))
     }
 
@@ -162,29 +168,24 @@ impl Typed<'_> {
     /// The data folder whose server may be meant: the one that was named, else, where no address
     /// is, the one that other commands take, unless another user may have put it there.
     fn folder(&self) -> Result<Option<Folder>, Error> {
-        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let of_environment = |name: &str, value: &Path| {
-            std::env::var_os(name).is_some_and(|named| named.as_os_str() == value.as_os_str())
-        };
         if let Some(data) = &self.data.data {
-            let has_key = KEY_VARIABLES.iter().any(is_set);
-            if !(of_environment("COFFER_DATA", data) && has_key) {
+            let has_key = is_any_set(&KEY_VARIABLES);
+            if self.data.is_data_typed || !has_key {
                 return Ok(Some(Folder {
                     path: data.clone(),
                     is_implied: false,
                 }));
             }
         }
-        let has_address = ADDRESS_VARIABLES.iter().any(is_set);
-        let is_typed = { self.data.config.as_deref() }
-            .is_some_and(|config| !of_environment("COFFER_CONFIG", config));
+        let has_address = self.remote.endpoint.is_some() || is_any_set(&ADDRESS_VARIABLES);
+        let is_typed = self.data.is_config_typed;
         let named = match config::named_data(self.data) {
             // Where all is said elsewhere, a file of the environment need not be readable.
             Err(_) if !is_typed || self.remote.endpoint.is_some() => return Ok(None),
             named => named?,
         };
         let is_implied = !is_typed || self.data.data.is_some() || named.is_none();
-        if is_implied && (has_address || self.remote.endpoint.is_some()) {
+        if is_implied && has_address {
             return Ok(None);
         }
         let is_named = named.is_some();
@@ -195,6 +196,14 @@ impl Typed<'_> {
             path.is_dir() && is_trusted(&path)
         };
         Ok(may_be_meant.then_some(Folder { path, is_implied }))
+    }
+
+    /// Whether a folder would be meant, had another user not perhaps put it there.
+    fn passes_over(&self) -> Result<bool, Error> {
+        let path = Path::new(DATA_DEFAULT);
+        let has_address = self.remote.endpoint.is_some() || is_any_set(&ADDRESS_VARIABLES);
+        let is_named = has_address || config::named_data(self.data)?.is_some();
+        Ok(!is_named && path.is_dir() && !is_trusted(path))
     }
 
     /// Moves files as these arguments say.
@@ -225,24 +234,11 @@ struct Folder {
     is_implied: bool,
 }
 
-/// Whether a folder that was not named is what this user or root put there, or lies where no other
-/// user puts files. Whose it is says with whose key and authority a server is reached, and so who
-/// gets what is stored.
-fn is_trusted(path: &Path) -> bool {
-    let is_ours = |there: &fs::Metadata| there.uid() == geteuid().as_raw() || there.uid() == 0;
-    // Of a link counts who put it there.
-    if fs::symlink_metadata(path).is_ok_and(|there| is_ours(&there)) {
-        return true;
-    }
-    let around = path
-        .parent()
-        .filter(|around| !around.as_os_str().is_empty());
-    let around = fs::metadata(around.unwrap_or(Path::new(".")));
-    around.is_ok_and(|around| is_ours(&around) && around.mode() & OTHERS_WRITE == 0)
+/// Whether the environment says any of these.
+fn is_any_set(names: &[&str]) -> bool {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    names.iter().any(is_set)
 }
-
-/// The bits of a mode by which others than the owner may write.
-const OTHERS_WRITE: u32 = 0o022;
 
 /// What says an access key, in the environment.
 const KEY_VARIABLES: [&str; 3] = [
@@ -351,9 +347,9 @@ const BEGINS_ANEW: &str = "what was stored or fetched whole is there, but there 
                            folder that can be written, and it goes on";
 
 /// The same, where another notes it.
-const NOTED_BY_ANOTHER: &str = "what was stored or fetched whole is there, but another coffer, \
-                                which moves the same, keeps the notes of it: the same command \
-                                begins anew";
+const NOTED_BY_ANOTHER: &str = "what was stored or fetched whole is there: the same command \
+                                begins anew with what another coffer moves as well, which keeps \
+                                the notes of that, and goes on with the rest";
 
 /// An error of a command that goes on by what was noted, if it could be.
 fn unless_noted(error: Error, mover: &Mover) -> Error {

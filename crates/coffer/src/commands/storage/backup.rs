@@ -73,6 +73,7 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
                 blob_count,
                 copied_count,
                 copied_bytes,
+                left_to_erase_count,
             } => {
                 bar.finish_and_clear();
                 if !args.json {
@@ -82,12 +83,24 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
                          them new ({copied})"
                     );
                     print(told.as_bytes())?;
+                    print_left_to_erase(left_to_erase_count)?;
                 }
                 return Ok(ExitCode::SUCCESS);
             }
         }
     }
     Err(server.misunderstood("ended before its report did").into())
+}
+
+fn print_left_to_erase(count: u64) -> Result<(), Error> {
+    if count == 0 {
+        return Ok(());
+    }
+    let told = format!(
+        "passed over {count} buckets that only have a name: their erase was ordered before the \
+         copy that the server went on from. Ask for it again"
+    );
+    print(told.as_bytes())
 }
 
 fn print(line: &[u8]) -> Result<(), Error> {

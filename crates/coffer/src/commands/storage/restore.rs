@@ -7,9 +7,9 @@ use clap::Args;
 use coffer_durable::{from_rfc3339, rfc3339};
 use coffer_keys::{ExportIdentity, KeysError, SourceSpec};
 use coffer_replica::{Gap, KnownHead, Place, WrongClock};
-use coffer_vault::{Restore, RestoreEvent, VaultError, restore as restore_copy};
+use coffer_vault::{Restore, RestoreEvent, Restored, VaultError, restore as restore_copy};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commands::key::identity_line;
 use crate::error::Error;
@@ -149,7 +149,7 @@ struct Ends {
 impl Ends {
     fn note(&mut self, event: &RestoreEvent) {
         self.is_partial |= match event {
-            RestoreEvent::Done { missing_count, .. } => *missing_count > 0,
+            RestoreEvent::Done(restored) => restored.missing_count > 0,
             RestoreEvent::Damaged { unchecked, .. } => unchecked.is_some(),
             RestoreEvent::Rotated { .. }
             | RestoreEvent::NotThere { .. }
@@ -200,27 +200,21 @@ fn as_json(event: &RestoreEvent) -> String {
             "event": "missing", "bucket": bucket,
             "name": name.as_ref().map(|name| name.expose()), "what": what,
         }),
-        RestoreEvent::Done {
-            head,
-            as_of_ms,
-            until_ms,
-            lacks,
-            bucket_count,
-            left_out_count,
-            blob_count,
-            fetched_bytes,
-            missing_count,
-        } => json!({
-            "event": "done", "head": head.to_string(), "as_of": rfc3339(*as_of_ms),
-            "until": rfc3339(*until_ms),
-            "lacks_from": lacks.map(|lacks| rfc3339(lacks.from_ms)),
-            "lacks_to": lacks.map(|lacks| rfc3339(lacks.to_ms)),
-            "bucket_count": bucket_count, "left_out_count": left_out_count,
-            "blob_count": blob_count, "fetched_bytes": fetched_bytes,
-            "missing_count": missing_count,
-        }),
+        RestoreEvent::Done(restored) => restored_as_json(restored),
     };
     value.to_string()
+}
+
+fn restored_as_json(restored: &Restored) -> Value {
+    let lacks = |end: fn(Gap) -> i64| restored.lacks.map(|lacks| rfc3339(end(lacks)));
+    json!({
+        "event": "done", "head": restored.head.to_string(),
+        "as_of": rfc3339(restored.as_of_ms), "until": rfc3339(restored.until_ms),
+        "lacks_from": lacks(|gap| gap.from_ms), "lacks_to": lacks(|gap| gap.to_ms),
+        "bucket_count": restored.bucket_count, "left_out_count": restored.left_out_count,
+        "blob_count": restored.blob_count, "fetched_bytes": restored.fetched_bytes,
+        "missing_count": restored.missing_count,
+    })
 }
 
 fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<String> {
@@ -265,13 +259,13 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
             let object = name.map_or("an object".to_owned(), |name| format!("object {name}"));
             Some(format!("MISSING: {object} of bucket {bucket}: {what}"))
         }
-        RestoreEvent::Done { .. } => Some(done(event, data)),
+        RestoreEvent::Done(restored) => Some(done(restored, data)),
     }
 }
 
 /// What was restored.
-fn done(event: &RestoreEvent, data: &Path) -> String {
-    let RestoreEvent::Done {
+fn done(restored: &Restored, data: &Path) -> String {
+    let Restored {
         as_of_ms,
         until_ms,
         lacks,
@@ -281,10 +275,7 @@ fn done(event: &RestoreEvent, data: &Path) -> String {
         fetched_bytes,
         missing_count,
         ..
-    } = event
-    else {
-        return String::new();
-    };
+    } = restored;
     let (as_of, fetched) = (moment(&rfc3339(*as_of_ms)), size(*fetched_bytes));
     let data = data.display();
     let left_out = match left_out_count {

@@ -180,31 +180,3 @@ fn a_bucket_that_does_not_go_after_all_gives_on() {
     assert_eq!(system.key_releases(&row).count, 5);
     assert_eq!(system.level_key_releases(LEVEL).unwrap().count, 0);
 }
-
-#[test]
-fn what_was_not_counted_is_not_forgotten() {
-    let dir = tempfile::tempdir().unwrap();
-    let system = open(&dir);
-    let row = add(&system, "notes");
-    give(&system, &row, 4);
-    system.doubt_key_releases(&[LEVEL]).unwrap();
-    system.remove_bucket(&row, || ()).unwrap();
-    drop(system);
-    let kept = open(&dir).level_key_releases(LEVEL).unwrap();
-    assert_eq!((kept.count, kept.is_incomplete), (4, true));
-}
-
-#[test]
-fn many_at_once_are_all_counted() {
-    let dir = tempfile::tempdir().unwrap();
-    let system = Arc::new(open(&dir));
-    let row = add(&system, "notes");
-    let giving = (0..8).map(|_| {
-        let (system, row) = (system.clone(), row.clone());
-        std::thread::spawn(move || (0..500).for_each(|_| give(&system, &row, 1)))
-    });
-    for thread in giving.collect::<Vec<_>>() {
-        thread.join().unwrap();
-    }
-    assert_eq!(system.key_releases(&row).count, 4_000);
-}

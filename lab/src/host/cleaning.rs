@@ -1,0 +1,201 @@
+//! What `coffer-lab clean` does: looks at each place where a lab may have left something, removes
+//! what it finds, and tells of each place.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::host::folder::MEMORY;
+use crate::host::leftovers::{
+    self, BLOCK_DEVICES, Leftover, MAPPED, NAMESPACES, WIREGUARD_SOCKETS,
+};
+
+/// How often is looked at most for what was left.
+const ROUNDS: usize = 5;
+
+const PROGRAMS: &str = "the programs that this user may look into (/proc)";
+const MOUNTS: &str = "mounts (/proc/self/mounts)";
+
+/// What was found and done.
+#[derive(Debug, Serialize)]
+pub struct Cleaning {
+    /// Nothing was to be removed.
+    dry_run: bool,
+    /// Where was looked, in the order in which things are removed.
+    places: Vec<Place>,
+}
+
+/// Where was looked.
+#[derive(Debug, Serialize)]
+struct Place {
+    place: String,
+    /// Why it could not be looked into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<String>,
+    found: Vec<Found>,
+}
+
+/// What a lab left.
+#[derive(Debug, Serialize)]
+struct Found {
+    what: String,
+    removed: bool,
+}
+
+/// Removes what labs left that run no more, in `folders` and `cache` and where the kernel tells of
+/// it; or only looks.
+pub fn clean(folders: &[PathBuf], cache: &Path, dry_run: bool) -> Cleaning {
+    // Without a slash at the end, as what lies there has it.
+    let folders: Vec<PathBuf> = folders
+        .iter()
+        .map(|one| one.components().collect())
+        .collect();
+    let (folders, cache) = (&folders[..], &cache.components().collect::<PathBuf>());
+    // A lab that is still dying, and what it had begun, may leave more while the rest is removed.
+    let mut found = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut more = leftovers::find(folders, cache);
+        more.retain(|one| !found.contains(one));
+        if more.is_empty() {
+            break;
+        }
+        for one in more.iter().filter(|_| !dry_run) {
+            leftovers::remove(one);
+        }
+        found.extend(more);
+    }
+    // Another may have removed it meanwhile.
+    let there = leftovers::find(folders, cache);
+    let in_place = |(place, unreadable): (String, Option<String>)| Place {
+        found: found
+            .iter()
+            .filter(|one| place_of(one) == place)
+            .map(|one| Found {
+                what: one.to_string(),
+                removed: !there.contains(one),
+            })
+            .collect(),
+        place,
+        unreadable,
+    };
+    Cleaning {
+        dry_run,
+        places: places(folders, cache).into_iter().map(in_place).collect(),
+    }
+}
+
+/// All places, and why those that could not be looked into could not.
+fn places(folders: &[PathBuf], cache: &Path) -> Vec<(String, Option<String>)> {
+    let kernel = [PROGRAMS, MOUNTS, MAPPED, BLOCK_DEVICES, NAMESPACES];
+    let kernel = kernel.map(|place| (place.to_owned(), None));
+    let mut files: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+    files.extend([Path::new(MEMORY), cache, Path::new(WIREGUARD_SOCKETS)]);
+    let mut all = kernel.to_vec();
+    for folder in files {
+        let place = folder.display().to_string();
+        if all.iter().all(|(known, _)| *known != place) {
+            all.push((place, unreadable(folder)));
+        }
+    }
+    all
+}
+
+/// Where it was found.
+fn place_of(leftover: &Leftover) -> String {
+    let place = match leftover {
+        Leftover::Program(..) => PROGRAMS,
+        Leftover::Mount(_) => MOUNTS,
+        Leftover::Mapped(_) => MAPPED,
+        Leftover::Loop(_) => BLOCK_DEVICES,
+        Leftover::Namespace(_) => NAMESPACES,
+        Leftover::Files(path) => {
+            let folder = path.parent().unwrap_or(path);
+            return folder.display().to_string();
+        }
+    };
+    place.to_owned()
+}
+
+/// A folder that is not there holds nothing.
+fn unreadable(folder: &Path) -> Option<String> {
+    let error = fs::read_dir(folder).err()?;
+    (error.kind() != ErrorKind::NotFound).then(|| error.to_string())
+}
+
+impl Cleaning {
+    /// A line for each thing, and for each place where there was nothing.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for place in &self.places {
+            let name = &place.place;
+            for one in &place.found {
+                let word = if one.removed { "removed" } else { "left" };
+                text += &format!("{word}: {}\n", one.what);
+            }
+            match &place.unreadable {
+                Some(why) => text += &format!("not looked into: {name}: {why}\n"),
+                None if place.found.is_empty() => text += &format!("nothing found in {name}\n"),
+                None => {}
+            }
+        }
+        text
+    }
+
+    /// The same, for programs.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// What should have gone, and did not.
+    pub fn stays(&self) -> Vec<&str> {
+        let found = self.places.iter().flat_map(|place| &place.found);
+        let stays = found.filter(|one| !self.dry_run && !one.removed);
+        stays.map(|one| one.what.as_str()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_place_is_told_with_what_was_found_there() {
+        let folder = std::env::temp_dir().join(format!("lab-cleaning-{}", std::process::id()));
+        // Above the greatest number that Linux gives a process.
+        let gone = folder.join("one/coffer-lab-file-99999999");
+        fs::create_dir_all(&gone).unwrap();
+        fs::create_dir_all(folder.join("two")).unwrap();
+        fs::write(folder.join("three"), "").unwrap();
+        let folders = ["one/", "two", "three"].map(|name| folder.join(name));
+        let cache = folder.join("cache");
+
+        let looked = clean(&folders, &cache, true);
+        let (there, text) = (gone.exists(), looked.text());
+        let cleaned = clean(&folders, &cache, false);
+        let (gone_now, after) = (!gone.exists(), cleaned.text());
+        fs::remove_dir_all(&folder).unwrap();
+
+        let told = |verb: &str| format!("{verb}: {}\n", gone.display());
+        assert!(there && text.contains(&told("left")), "{text}");
+        assert!(looked.stays().is_empty(), "it was only looked for");
+        assert!(gone_now && after.contains(&told("removed")), "{after}");
+        let nothing = |place: &Path| format!("nothing found in {}\n", place.display());
+        for place in [&folders[1], &cache, Path::new(MEMORY)] {
+            let is_told = text.contains(&nothing(place));
+            // Others may have left something in memory.
+            assert!(is_told || place == Path::new(MEMORY), "{text}");
+        }
+        let one = folder.join("one");
+        assert!(!text.contains(&nothing(&one)), "{text}");
+        let strange = format!("not looked into: {}: ", folders[2].display());
+        assert!(text.contains(&strange), "{text}");
+        let json: serde_json::Value = serde_json::from_str(&cleaned.json()).unwrap();
+        let places = json["places"].as_array().unwrap();
+        let own = places
+            .iter()
+            .find(|place| place["place"].as_str() == one.to_str());
+        assert_eq!(own.unwrap()["found"][0]["removed"], true, "{json}");
+    }
+}
