@@ -90,6 +90,14 @@ fn id(work: Work, size: &str) -> String {
     }
 }
 
+/// Bytes of a request of an experiment by many clients; None of others.
+pub fn request_bytes(experiment: &str) -> Option<u64> {
+    let end = experiment.strip_prefix("server/")?;
+    let size = end.strip_prefix("upload/").unwrap_or(end);
+    let found = REQUESTS.into_iter().find(|(_, name, _)| *name == size)?;
+    u64::try_from(found.0).ok()
+}
+
 /// Starts a server of each kind, and asks all of them in turn; coffer's data lies below `folder`.
 pub fn server(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let folder = Folder::new(folder, "server")?;

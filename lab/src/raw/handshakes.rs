@@ -77,9 +77,8 @@ pub(super) fn handshakes(effort: Effort) -> Result<Experiment> {
         title: "Handshakes of TLS 1.3, by the exchange of keys".into(),
         axis: Axis::Single,
         how: "Client and server in one thread, without a network. CPU time is the server’s \
-              share alone; what it costs a byte is of the bytes of both, and says little. Before, \
-              both ends were seen to have exchanged keys in that way, and to derive the same from \
-              them."
+              share alone. Before, both ends were seen to have exchanged keys in that way, and to \
+              derive the same from them."
             .into(),
         figure: Figure::Handshakes,
         whole_machine: false,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{LabError, Result};
-use coffer_measure::statistics::Estimate;
+use coffer_measure::statistics::{CONFIDENCE, Estimate};
 
 /// A figure that was published, or a finding without one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,9 +114,6 @@ impl Published {
     }
 }
 
-/// What an interval of fewer samples than three holds with says nothing.
-pub const CONFIDENCE_MIN: f64 = 0.7;
-
 /// How a contender stands to what was required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
@@ -131,7 +128,7 @@ pub enum Reached {
 impl Reached {
     /// By a contender whose figure is `measured`.
     pub fn by(measured: &Estimate, required: f64) -> Self {
-        if measured.confidence < CONFIDENCE_MIN {
+        if measured.confidence < CONFIDENCE {
             Self::Unsure
         } else if measured.low >= required {
             Self::Yes
@@ -245,12 +242,13 @@ mod tests {
         assert_eq!(reached(44.0), Reached::Unsure);
         assert_eq!(reached(50.0), Reached::Unsure);
         assert_eq!(reached(50.1), Reached::No);
-        let once = Estimate::of(&[45.0]).unwrap();
+        let rounds = |count| Estimate::of(&vec![45.0; count]).unwrap();
         assert_eq!(
-            Reached::by(&once, 1.0),
+            Reached::by(&rounds(5), 1.0),
             Reached::Unsure,
-            "one sample tells nothing"
+            "five rounds tell nothing"
         );
+        assert_eq!(Reached::by(&rounds(6), 1.0), Reached::Yes);
         let required = published().unwrap().into_iter().filter(|one| one.required);
         let required: Vec<_> = required.map(|one| (one.x, one.megabytes())).collect();
         let one_way = [(Some(1), Some(40.0)), (Some(100), Some(200.0))];

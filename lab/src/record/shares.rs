@@ -218,10 +218,10 @@ mod tests {
     #[test]
     fn a_step_that_makes_no_difference_has_no_share_of_time() {
         let costs: [&[f64]; 4] = [
-            &[9.9, 10.0, 10.1],
-            &[9.8, 9.9, 10.0],
-            &[5.0, 5.0, 5.0],
-            &[4.0, 5.1, 6.0],
+            &[9.9, 10.0, 10.1, 9.9, 10.0, 10.1],
+            &[9.8, 9.9, 10.0, 9.8, 9.9, 10.0],
+            &[5.0; 6],
+            &[4.0, 5.1, 6.0, 4.0, 5.1, 6.0],
         ];
         let found = ladder(&rungs(
             "kernel/configs/module",

@@ -61,18 +61,19 @@ impl Unit {
     pub fn cost(self) -> &'static str {
         match self {
             Self::MicrosecondsPerRequest => "CPU µs/request",
+            Self::HandshakesPerCpuSecond => "CPU µs/handshake",
             Self::InstructionsPerRequest => "instr./request",
             Self::BytesPerThousandInstructions => "instr./B",
             _ => "CPU s/GB",
         }
     }
 
-    /// How much of what costs are told of was done: gigabytes, or millions of requests. Where
-    /// instructions are counted, a nanosecond is one.
+    /// How much of what costs are told of was done: gigabytes, or millions of requests or
+    /// handshakes. Where instructions are counted, a nanosecond is one.
     pub fn amount(self, sample: &Sample) -> f64 {
         let requests = sample.counts.map_or(1, |counts| counts.transfers) as f64;
         match self {
-            Self::MicrosecondsPerRequest => requests / 1e6,
+            Self::MicrosecondsPerRequest | Self::HandshakesPerCpuSecond => requests / 1e6,
             Self::InstructionsPerRequest => requests / 1e9,
             _ => sample.bytes as f64 / 1e9,
         }

@@ -3,16 +3,20 @@
 //! wall time, and then the time of a request.
 
 mod jobs;
+mod missing;
 mod reasons;
 
-use crate::contender::{Availability, Placement};
+use crate::contender::Placement;
 use crate::host::machine::Machine;
 use crate::record::{Experiment, Record, Unit};
 use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job};
+use crate::report::advice::missing::{absent, not_measured};
 use crate::report::advice::reasons::{
-    advised, alike, doubt, in_c, of_this_length, reason, shared, told_by,
+    advised, alike, dearer, doubt, in_c, of_this_length, reason, shared, told_by,
 };
-use coffer_measure::comparison::{self, COUNTED_WITHIN, Comparison, EQUIVALENT_WITHIN, Finding};
+use coffer_measure::comparison::{
+    self, COUNTED_WITHIN, Comparison, EQUIVALENT_WITHIN, Finding, ROUNDED_BY,
+};
 use coffer_measure::statistics::Estimate;
 
 pub use jobs::Resource;
@@ -114,34 +118,24 @@ pub fn advice(record: &Record) -> Vec<Advice> {
 
 fn for_job(job: &Job, record: &Record) -> Advice {
     let mut evidence = job.evidence.iter();
-    match evidence.find_map(|one| Some((*one, one.of(record)?))) {
-        Some((evidence, experiments)) => {
-            let latency = job.latency.and_then(|one| Some((one, one.of(record)?)));
-            judge(job, (evidence, experiments), latency, &record.machine)
-        }
-        None => Advice {
-            job: job.name,
-            about: job.about,
-            verdict: Verdict::NotMeasured,
-            decided_by: 0,
-            opposed_by: None,
-            rows: Vec::new(),
-            reasons: vec![format!(
-                "Not measured here: this run does not hold all that it is judged by ({}).",
-                job.evidence[0].ids.join(", ")
-            )],
-            in_c: false,
-            ran: Vec::new(),
-            absent: Vec::new(),
-            experiment: None,
-        },
-    }
+    let found = evidence.find_map(|one| Some((*one, one.of(record)?)));
+    let judged = found.and_then(|found| {
+        let latency = job.latency.and_then(|one| Some((one, one.of(record)?)));
+        judge(job, found, latency, &record.machine)
+    });
+    judged.unwrap_or_else(|| not_measured(job, record))
 }
 
 /// Experiments, and where on their axis to look.
 type Found<'a> = (Evidence, Vec<&'a Experiment>);
 
-fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Machine) -> Advice {
+/// None, where none that encrypts has a figure.
+fn judge(
+    job: &Job,
+    found: Found<'_>,
+    latency: Option<Found<'_>>,
+    machine: &Machine,
+) -> Option<Advice> {
     let (_, experiments) = &found;
     let rows = Resource::ALL.into_iter().filter_map(|resource| {
         let found = match resource {
@@ -151,18 +145,17 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Mach
         row(job, found, resource)
     });
     let rows: Vec<Row> = rows.collect();
-    let (verdict, decided_by) = verdict(&rows);
+    let (verdict, decided_by) = verdict(&rows)?;
     let opposed_by = rows.iter().position(|row| is_against(row, verdict));
     let mut reasons: Vec<String> = rows.iter().map(reason).collect();
     reasons.extend(advised(&rows, verdict));
+    reasons.extend(rows.iter().filter_map(dearer));
     reasons.extend(rows.iter().filter_map(alike));
     reasons.extend(doubt(&rows, decided_by));
     reasons.extend(shared(job, &rows, (verdict, decided_by)));
-    if !rows.is_empty() {
-        let own = told_by(&found);
-        let other = latency.as_ref().map(told_by).filter(|other| *other != own);
-        reasons.extend([own].into_iter().chain(other));
-    }
+    let own = told_by(&found);
+    let other = latency.as_ref().map(told_by).filter(|other| *other != own);
+    reasons.extend([own].into_iter().chain(other));
     reasons.extend(of_this_length(&rows));
     let caution = rows.get(decided_by).and_then(|row| in_c(row, machine));
     reasons.extend(caution.map(|driver| {
@@ -172,15 +165,9 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Mach
              has such a driver."
         )
     }));
-    let who = |runs: bool| {
-        let all = experiments[0].series.iter().map(|one| &one.contender);
-        all.filter(move |one| {
-            one.placement != Placement::None
-                && job.is_for(&one.name)
-                && one.availability.runs() == runs
-        })
-    };
-    Advice {
+    let all = experiments[0].series.iter().map(|one| &one.contender);
+    let ran = all.filter(|one| job.is_meant(one) && one.availability.runs());
+    Some(Advice {
         job: job.name,
         about: job.about,
         verdict,
@@ -189,23 +176,9 @@ fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>, machine: &Mach
         rows,
         reasons,
         in_c: caution.is_some(),
-        ran: who(true).map(|one| one.name.clone()).collect(),
-        absent: who(false).filter_map(absent).collect(),
+        ran: ran.map(|one| one.name.clone()).collect(),
+        absent: absent(job, experiments[0]),
         experiment: Some(experiments[0].id.clone()),
-    }
-}
-
-fn absent(one: &crate::contender::Contender) -> Option<Absent> {
-    let Availability::CannotRun {
-        why,
-        what_would_make_it_run: remedy,
-    } = &one.availability
-    else {
-        return None;
-    };
-    Some(Absent {
-        placement: one.placement,
-        text: format!("{}: {why}. It would need: {remedy}.", one.name),
     })
 }
 
@@ -307,20 +280,34 @@ impl Row {
     pub fn is_relative(&self) -> bool {
         self.best.iter().any(|one| one.amounts.is_some())
     }
+
+    /// How many times the cheapest that encrypts the same takes without encryption, where that is
+    /// told to be more. Encryption saves no work: something else differed as much.
+    pub fn dearer_without(&self) -> Option<f64> {
+        let first = self.leaders().0?;
+        let (is_told, times) = if self.is_relative() {
+            let is_told = first.cost.high < 1.0 - ROUNDED_BY;
+            (is_told, 1.0 / first.cost.median)
+        } else {
+            let plain = self.at(Placement::None)?;
+            (plain.is_told, plain.times)
+        };
+        (is_told && times > 1.0 + EQUIVALENT_WITHIN).then_some(times)
+    }
 }
 
-fn verdict(rows: &[Row]) -> (Verdict, usize) {
-    let Some((Some(first), second)) = rows.first().map(Row::leaders) else {
-        return (Verdict::NotMeasured, 0);
-    };
+/// None without rows.
+fn verdict(rows: &[Row]) -> Option<(Verdict, usize)> {
+    let (first, second) = rows.first()?.leaders();
+    let first = first?;
     if second.is_none() {
-        return (Verdict::OnlyOneRan(first.placement), 0);
+        return Some((Verdict::OnlyOneRan(first.placement), 0));
     }
     let finding = |row: &Row| row.compared.map(|one| one.finding);
     if let Some(index) = rows.iter().position(decides)
         && let (Some(first), _) = rows[index].leaders()
     {
-        return (Verdict::Choose(first.placement), index);
+        return Some((Verdict::Choose(first.placement), index));
     }
     let same = rows.iter().all(|row| finding(row) == Some(Finding::Same));
     let verdict = if same {
@@ -328,13 +315,15 @@ fn verdict(rows: &[Row]) -> (Verdict, usize) {
     } else {
         Verdict::CannotTell
     };
-    (verdict, 0)
+    Some((verdict, 0))
 }
 
-/// Whether the second takes so much more than the first that it matters.
+/// Whether the second takes so much more than the first that it matters: by more than what can't
+/// come from encryption, where that is time. Counts neither drift nor scatter.
 fn decides(row: &Row) -> bool {
+    let least = row.dearer_without().filter(|_| !row.counted).unwrap_or(1.0);
     let compared = row.compared.as_ref();
-    compared.is_some_and(|one| matters(one, row.counted))
+    compared.is_some_and(|one| matters(one, row.counted) && one.ratio.median > least)
 }
 
 fn matters(compared: &Comparison, counted: bool) -> bool {

@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use crate::contender::Placement;
-use crate::record::published::CONFIDENCE_MIN;
 use crate::report::advice::{Advice, Resource, Row, Verdict};
 use crate::report::experiments::anchor;
 use crate::report::plot::{bar, value};
 use crate::report::table::{figure, interval};
 use coffer_measure::comparison::{Comparison, Finding};
+use coffer_measure::statistics::CONFIDENCE;
 
 /// The columns.
 const PLACEMENTS: [Placement; 4] = [
@@ -25,8 +25,10 @@ const WIDEST: f64 = 10.0;
 const IN_C: &str = " This kernel lists AES in C only.";
 
 pub(super) fn advice(all: &[Advice]) -> Markup {
-    // A run of one experiment that no job is judged by has no advice to give.
-    let measured = all.iter().any(|one| !one.rows.is_empty());
+    // A run of one experiment that no job is judged by has no advice to give. Who could not run is
+    // named all the same.
+    let found = |one: &Advice| !one.rows.is_empty() || !one.absent.is_empty();
+    let measured = all.iter().any(found);
     let mut sorted: Vec<&Advice> = all.iter().collect();
     sorted.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     html! {
@@ -80,6 +82,8 @@ fn matrix(all: &[&Advice]) -> Markup {
 }
 
 fn row(index: usize, advice: &Advice) -> Markup {
+    let decisive = advice.rows.get(advice.decided_by);
+    let dearer = decisive.and_then(Row::told_dearer);
     html! {
         tr {
             th.(class(advice.verdict)) scope="row" {
@@ -88,7 +92,10 @@ fn row(index: usize, advice: &Advice) -> Markup {
                     None => span.job { (advice.job) },
                 }
                 span.quiet { (advice.about) }
-                span.advice { (sentence(advice)) }
+                span.advice {
+                    (sentence(advice))
+                    @if let Some(told) = dearer { " " (told) }
+                }
             }
             @for placement in PLACEMENTS { (cell(index, advice, placement)) }
         }
@@ -184,7 +191,7 @@ fn sentence(advice: &Advice) -> String {
             };
             format!("{}: {why}, so it is no choice.", where_to(placement))
         }
-        _ => "Not measured here.".to_owned(),
+        _ => advice.reasons.first().cloned().unwrap_or_default(),
     }
 }
 
@@ -201,7 +208,7 @@ fn too_small(advice: &Advice) -> Option<(&Row, &Comparison)> {
 }
 
 fn is_sparse(compared: &Comparison) -> bool {
-    compared.ratio.confidence < CONFIDENCE_MIN
+    compared.ratio.confidence < CONFIDENCE
 }
 
 /// What a row is of.

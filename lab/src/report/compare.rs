@@ -199,8 +199,8 @@ mod tests {
         planted::record(vec![experiment(id, unit, series)])
     }
 
-    const FAST: [f64; 3] = [198.0, 200.0, 202.0];
-    const SLOW: [f64; 3] = [99.0, 100.0, 101.0];
+    const FAST: [f64; 6] = [198.0, 200.0, 202.0, 198.0, 200.0, 202.0];
+    const SLOW: [f64; 6] = [99.0, 100.0, 101.0, 99.0, 100.0, 101.0];
 
     #[test]
     fn swapped_sides_turn_every_finding_round() {

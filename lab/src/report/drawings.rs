@@ -130,7 +130,7 @@ fn measured(experiment: &Experiment) -> Vec<Mark> {
         if found.low < found.high {
             told += &format!(", {} to {}", figure(found.low), figure(found.high));
         }
-        if let Some(waits) = waits(point) {
+        if let Some(waits) = waits(experiment, point) {
             told += &format!("; {waits}");
         }
         if let Some(cost) = cost(point, unit) {

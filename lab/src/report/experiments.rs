@@ -10,7 +10,9 @@ use crate::report::columns;
 use crate::report::drawings::{comparable, drawings};
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
-use crate::report::table::{cost, counterparts, figure, none_ended, place, warnings, within};
+use crate::report::table::{
+    FEW_REQUESTS, NOT_TOLD, cost, counterparts, figure, none_ended, place, warnings, within,
+};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {
@@ -128,10 +130,21 @@ fn behind(experiment: &Experiment, published: &[Published]) -> Markup {
         details {
             summary { "Figures: " (experiment.title) }
             div.scroll { (figures(experiment)) }
+            @if has_few_requests(experiment) {
+                p.quiet { (NOT_TOLD) " in place of a share: " (FEW_REQUESTS) "." }
+            }
             (beside::table(&of_experiment(published, &experiment.id)))
             p.quiet { (experiment.how) }
         }
     }
+}
+
+/// Whether a share of requests can't be told of one of its figures.
+fn has_few_requests(experiment: &Experiment) -> bool {
+    let mut points = experiment.series.iter().flat_map(|series| &series.points);
+    points.any(|point| {
+        within(experiment, point).is_some_and(|told| told.contains(&NOT_TOLD.to_owned()))
+    })
 }
 
 fn absentees(experiment: &Experiment) -> Markup {
@@ -201,7 +214,7 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                 @if experiment.axis == Axis::Clients {
                     td { (figure(found.median / point.x as f64)) }
                 }
-                @for told in within(point).into_iter().flatten() { td { (told) } }
+                @for told in within(experiment, point).into_iter().flatten() { td { (told) } }
                 @if let Some(switches) = point.switches_of_a_transfer() {
                     td { (figure(switches)) }
                 }

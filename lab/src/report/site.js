@@ -19,10 +19,11 @@
       // What both intervals allow; that is wider than an interval of the ratio itself.
       const [least, most] = [own.low / theirs.high, own.high / theirs.low];
       const within = 1 + Number(picker.dataset.within);
+      const rounded = Number(picker.dataset.rounded);
       if (own.kind !== theirs.kind) mark.textContent = "no comparison";
       else if ("few" in own || "few" in theirs) mark.textContent = "can’t tell";
       else if (least >= 1 / within && most <= within) mark.textContent = "no difference";
-      else if (least <= 1 && most >= 1) mark.textContent = "can’t tell";
+      else if (least < 1 + rounded && most >= 1 - rounded) mark.textContent = "can’t tell";
       else {
         const ratio = own.median / theirs.median;
         mark.textContent = `${ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(0)} ×`;

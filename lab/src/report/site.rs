@@ -7,13 +7,14 @@ use std::path::Path;
 use maud::{Markup, html};
 
 use crate::error::{Doing, LabError, Result};
-use crate::record::published::{CONFIDENCE_MIN, published};
+use crate::record::published::published;
 use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::experiments::groups;
 use crate::report::table::{figure, interval, none_ended, place};
 use crate::report::{STYLE, commit, compare, day, framed, page, remarks};
-use coffer_measure::comparison::EQUIVALENT_WITHIN;
+use coffer_measure::comparison::{EQUIVALENT_WITHIN, ROUNDED_BY};
+use coffer_measure::statistics::CONFIDENCE;
 
 const SITE_SCRIPT: &str = include_str!("site.js");
 const SITE_STYLE: &str = include_str!("site.css");
@@ -133,7 +134,7 @@ fn index(machines: &[Machine]) -> String {
 /// Which machines are shown, and which one the others are held against.
 fn picker(machines: &[Machine]) -> Markup {
     html! {
-        form #picker data-within=(EQUIVALENT_WITHIN) {
+        form #picker data-within=(EQUIVALENT_WITHIN) data-rounded=(ROUNDED_BY) {
             label {
                 "Figures relative to "
                 select name="base" {
@@ -308,7 +309,7 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
                         // Only the same unit of the same version may be divided.
                         @let kind = format!("{} v{}", one.unit.name(), one.version);
                         @let few = !one.unit.counts_instructions()
-                            && found.confidence < CONFIDENCE_MIN;
+                            && found.confidence < CONFIDENCE;
                         td data-machine=(index) data-kind=(kind) data-median=(found.median)
                             data-low=(found.low) data-high=(found.high)
                             data-less[one.unit.less_is_better()] data-few[few] {

@@ -14,7 +14,9 @@ use crate::record::shares::{self, Share};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 
 pub use counterparts::told as counterparts;
-pub use figures::{cost, figure, interval, none_ended, place, waits, within};
+pub use figures::{
+    FEW_REQUESTS, NOT_TOLD, cost, figure, interval, none_ended, place, waits, within,
+};
 pub use warnings::{is_disturbed, warnings};
 
 /// Prints to standard output. Who reads it may stop before its end, as `head` does.
@@ -84,7 +86,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
         for point in &series.points {
             let at = place(experiment.axis, point.x);
             let name = &series.contender.name;
-            if let Some(told) = waits(point) {
+            if let Some(told) = waits(experiment, point) {
                 text += &format!("  a request, {at}, {name}: {told}\n");
             }
             text += &transfer(name, &at, point).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use coffer_measure::statistics::Estimate;
 
+use crate::contender::{Contender, Placement};
 use crate::record::{COARSE_SECONDS, Experiment, Point, Record, Sample, Unit};
 use crate::sendfile::way::{DEVICE, SPLICE};
 
@@ -85,10 +86,11 @@ const FAR_DISKS: [(&str, &str); 5] = [
     ("iSCSI over WireGuard in a program", "iSCSI"),
 ];
 
-const FILES: [Evidence; 2] = [
-    at(&["file/write", "file/read"], 0),
-    at(&["file/write", "file/read-warm"], 0),
-];
+/// Files that are read from the disk. What is read again from memory lies there decrypted, and tells
+/// nothing of reading.
+pub(super) const COLD: &str = "file/read";
+pub(super) const WARM: &str = "file/read-warm";
+const FILES: [Evidence; 1] = [at(&["file/write", COLD], 0)];
 
 /// Whose CPU time it is, where clients are others.
 pub(super) const SERVER: &str = "the server";
@@ -149,7 +151,7 @@ pub(super) const JOBS: [Job; 8] = [
     },
     Job {
         name: "Block device",
-        about: "a volume below a file system, written and read",
+        about: "a volume below a file system, written and read cold",
         evidence: &FILES,
         cpu_of: "the whole machine",
         only: &DM_CRYPT,
@@ -157,7 +159,7 @@ pub(super) const JOBS: [Job; 8] = [
     },
     Job {
         name: "Whole disk",
-        about: "files below any program, written and read",
+        about: "files below any program, written and read cold",
         evidence: &FILES,
         cpu_of: "the whole machine",
         only: &TRANSPARENT,
@@ -200,10 +202,11 @@ impl Evidence {
 }
 
 impl Job {
-    /// Whether it is for the job.
-    pub(super) fn is_for(&self, name: &str) -> bool {
+    /// Whether it does what the job asks for.
+    pub(super) fn is_meant(&self, one: &Contender) -> bool {
+        let name = one.name.as_str();
         let meant = self.only.is_empty() || self.only.iter().any(|(own, _)| *own == name);
-        meant && !self.except.contains(&name)
+        one.placement != Placement::None && meant && !self.except.contains(&name)
     }
 
     /// What a contender's rounds cost, over all experiments: of a gigabyte or of a request, in
@@ -340,7 +343,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::contender::Contender;
     use crate::report::compare;
     use crate::{file, net};
 

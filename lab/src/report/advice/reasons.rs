@@ -45,6 +45,26 @@ fn times(compared: &Comparison, is_relative: bool) -> String {
     }
 }
 
+/// What is to be said where the same without encryption takes more.
+pub(super) fn dearer(row: &Row) -> Option<String> {
+    Some(format!("{}: {}", row.unit, row.told_dearer()?))
+}
+
+impl Row {
+    /// The same as a sentence of its own.
+    pub fn told_dearer(&self) -> Option<String> {
+        let times = figure(self.dearer_without()?);
+        let less = if self.counted {
+            "the way of the bytes differs, too"
+        } else {
+            "of drift, noise, or another way of the bytes, so less than that can’t be told here"
+        };
+        Some(format!(
+            "Without encryption it took {times} times as much, which encryption can’t save: {less}."
+        ))
+    }
+}
+
 /// The kernel's AES, where it is in C although the processor has instructions for it, and the row
 /// has a contender that uses it. WireGuard's cipher is another.
 pub(super) fn in_c<'a>(row: &Row, machine: &'a Machine) -> Option<&'a str> {

@@ -1,7 +1,7 @@
 //! What the samples of a record advise.
 
 use super::*;
-use crate::contender::Contender;
+use crate::contender::{Availability, Contender};
 use crate::host::kernel_crypto::Driver;
 use crate::record::planted::{experiment, record};
 use crate::record::{Axis, Counts, Point, Sample, Series, Unit};

@@ -73,7 +73,11 @@ impl Counterpart {
         };
         let sentence = |point: &Point| {
             let other = theirs.at(point.x)?;
-            let compared = point.compared(other, experiment.unit)?;
+            let mut compared = point.compared(other, experiment.unit)?;
+            if experiment.unit.counts_instructions() {
+                // A run of another length may tell the opposite.
+                compared = compared.of_other_lengths();
+            }
             let ratio = compared.ratio;
             let percent = |ratio: f64| format!("{:.0} %", (ratio - 1.0).abs() * 100.0);
             let at = place(experiment.axis, point.x);
@@ -144,12 +148,21 @@ mod tests {
         assert!(faster[0].contains("about 27 % faster"), "{faster:?}");
         let slower = told(&experiment(series(name, &[80.0; 6])));
         assert!(slower[0].contains("20 % slower"), "{slower:?}");
-        let mut counted = experiment(series(name, &[80.0; 6]));
-        counted.unit = Unit::BytesPerThousandInstructions;
-        let counted = told(&counted);
+        let counted = |speed| {
+            let mut counted = experiment(series(name, &[speed]));
+            counted.unit = Unit::BytesPerThousandInstructions;
+            told(&counted).remove(0)
+        };
+        let fewer = counted(70.0);
         assert!(
-            counted[0].contains("20 % fewer bytes an instruction"),
-            "{counted:?}"
+            fewer.contains("30 % fewer bytes an instruction"),
+            "{fewer:?}"
+        );
+        // Two lengths of a run count the same work further apart than that.
+        let near = counted(93.0);
+        assert!(
+            near.contains("can’t tell (ratio 0.93)") && !near.contains("7 % fewer"),
+            "{near:?}"
         );
         let mut absent = series(name, &[1.0]);
         absent.contender.availability = Availability::cannot("no AF_ALG", "a kernel");

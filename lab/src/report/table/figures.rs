@@ -1,6 +1,7 @@
 //! Figures as they stand in tables and plots.
 
-use crate::record::{Axis, COARSE_SECONDS, Point, Sample, Unit};
+use crate::record::{Axis, COARSE_SECONDS, Experiment, Point, Sample, Unit};
+use crate::server::request_bytes;
 use coffer_measure::statistics::Estimate;
 
 /// A place of an axis, for people: `16 KiB`, `2 threads`.
@@ -78,29 +79,52 @@ pub fn none_ended(point: &Point, unit: Unit) -> Option<String> {
     }
 }
 
-/// Of how many requests half, 95 % and 99 % are told: of fewer it is what the slowest took.
+/// Of how many requests of each round half, 95 % and 99 % are told: one in twenty, or in a hundred,
+/// must have taken longer. Of fewer it is what the slowest took.
 const TOLD_FROM: [u64; 3] = [1, 20, 100];
 
+/// What stands for a share that can't be told.
+pub const NOT_TOLD: &str = "–";
+
+/// Why that is.
+pub const FEW_REQUESTS: &str = "of fewer than 20 requests in a round 95 % can’t be told, of fewer \
+                                than 100 not 99 %";
+
 /// What half of a point's requests, 95 % and 99 % stayed within, in microseconds; None where they
-/// were not timed.
-pub fn within(point: &Point) -> Option<[String; 3]> {
+/// were not timed. Of requests whose number is not known only half is told.
+pub fn within(experiment: &Experiment, point: &Point) -> Option<[String; 3]> {
     let took = point.latency()?;
     let took = [took.half, took.most, took.nearly_all];
-    let counts = point.samples.iter().filter_map(|one| one.counts);
-    let fewest = counts.map(|one| one.transfers).min();
+    let fewest = fewest_requests(experiment, point);
     let told = |at: usize| match fewest {
-        Some(count) if count < TOLD_FROM[at] => "–".to_owned(),
+        count if count < TOLD_FROM[at] => NOT_TOLD.to_owned(),
         _ => figure(took[at] * 1e6),
     };
     Some([0, 1, 2].map(told))
 }
 
-/// The same in words, without those that can't be told.
-pub fn waits(point: &Point) -> Option<String> {
-    let told = ["50 % of requests within", "95 %", "99 %"].into_iter();
-    let told = told.zip(within(point)?).filter(|(_, took)| took != "–");
-    let told = told.map(|(share, took)| format!("{share} {took} µs"));
-    Some(told.collect::<Vec<_>>().join(", "))
+/// In any round. Servers that many clients ask are told by bytes, of requests of one size.
+fn fewest_requests(experiment: &Experiment, point: &Point) -> u64 {
+    let each = request_bytes(&experiment.id);
+    let of = |sample: &Sample| match (sample.counts, each) {
+        (Some(counts), _) => counts.transfers,
+        (None, Some(each)) => sample.bytes / each,
+        (None, None) => 1,
+    };
+    point.samples.iter().map(of).min().unwrap_or(0)
+}
+
+/// The same in words, and which of them can't be told.
+pub fn waits(experiment: &Experiment, point: &Point) -> Option<String> {
+    let [half, most, nearly_all] = within(experiment, point)?;
+    let mut text = format!("50 % of requests within {half} µs");
+    for (share, took) in [("95 %", most), ("99 %", nearly_all)] {
+        text += &match took.as_str() {
+            NOT_TOLD => format!(", too few for {share}"),
+            took => format!(", {share} {took} µs"),
+        };
+    }
+    Some(text)
 }
 
 /// What each byte, or each request, cost the processor. Where that was counted in ticks, and in too
@@ -161,6 +185,11 @@ mod tests {
 
     #[test]
     fn the_slowest_of_fifty_is_not_called_99_percent() {
+        let asked = Experiment::new(
+            "sendfile/connection",
+            Axis::FileBytes,
+            Unit::MicrosecondsPerRequest,
+        );
         let told = |transfers| {
             let mut timed = point(&[0.1]);
             timed.samples[0].latency = Some(Latency {
@@ -172,14 +201,45 @@ mod tests {
                 transfers,
                 context_switches: None,
             });
-            (within(&timed).unwrap(), waits(&timed).unwrap())
+            (
+                within(&asked, &timed).unwrap(),
+                waits(&asked, &timed).unwrap(),
+            )
         };
         assert_eq!(told(19).0, ["1.00", "–", "–"]);
         let (cells, words) = told(50);
         assert_eq!(cells, ["1.00", "2.00", "–"]);
-        assert_eq!(words, "50 % of requests within 1.00 µs, 95 % 2.00 µs");
+        assert_eq!(
+            words,
+            "50 % of requests within 1.00 µs, 95 % 2.00 µs, too few for 99 %"
+        );
         assert_eq!(told(100).0, ["1.00", "2.00", "3.00"]);
-        assert_eq!(within(&point(&[0.1])), None);
+        assert_eq!(within(&asked, &point(&[0.1])), None);
+    }
+
+    /// Its samples hold bytes, and no numbers of requests.
+    #[test]
+    fn five_requests_to_a_server_tell_no_95_percent() {
+        let asked = |id: &str, bytes: &[u64]| {
+            let experiment = Experiment::new(id, Axis::Clients, Unit::MegabytesPerSecond);
+            let mut timed = point(&vec![0.1; bytes.len()]);
+            for (sample, bytes) in timed.samples.iter_mut().zip(bytes) {
+                sample.bytes = *bytes;
+                sample.latency = Some(Latency {
+                    half: 1e-6,
+                    most: 2e-6,
+                    nearly_all: 3e-6,
+                });
+            }
+            within(&experiment, &timed).unwrap()
+        };
+        let of_megabytes = |bytes: &[u64]| asked("server/upload/1-mb", bytes);
+        assert_eq!(of_megabytes(&[5_000_000]), ["1.00", "–", "–"]);
+        assert_eq!(of_megabytes(&[20_000_000]), ["1.00", "2.00", "–"]);
+        let uneven = [100_000_000, 99_000_000];
+        assert_eq!(of_megabytes(&uneven), ["1.00", "2.00", "–"]);
+        assert_eq!(asked("server/1-kb", &[100_000]), ["1.00", "2.00", "3.00"]);
+        assert_eq!(asked("server/else", &[100_000]), ["1.00", "–", "–"]);
     }
 
     #[test]
@@ -224,5 +284,8 @@ mod tests {
         let of = |unit| cost(&small, unit).unwrap();
         assert_eq!(of(Unit::MicrosecondsPerRequest), "12.3");
         assert_eq!(of(Unit::InstructionsPerRequest), "12,346");
+        assert_eq!(of(Unit::HandshakesPerCpuSecond), "12.3");
+        let heading = Unit::HandshakesPerCpuSecond.cost();
+        assert_eq!(heading, "CPU µs/handshake");
     }
 }

@@ -1,0 +1,73 @@
+//! What a run lacks to judge a job by: who could not run, and who ran but does less than it asks
+//! for.
+
+use crate::contender::{Availability, Contender};
+use crate::record::{Experiment, Record};
+use crate::report::advice::jobs::{COLD, Job, WARM};
+use crate::report::advice::{Absent, Advice, Verdict};
+
+/// Those who do what a job asks for and could not run.
+pub(super) fn absent(job: &Job, experiment: &Experiment) -> Vec<Absent> {
+    let all = experiment.series.iter().map(|one| &one.contender);
+    let meant = all.filter(|one| job.is_meant(one));
+    meant.filter_map(told).collect()
+}
+
+fn told(one: &Contender) -> Option<Absent> {
+    let Availability::CannotRun {
+        why,
+        what_would_make_it_run: remedy,
+    } = &one.availability
+    else {
+        return None;
+    };
+    Some(Absent {
+        placement: one.placement,
+        text: format!("{}: {why}. It would need: {remedy}.", one.name),
+    })
+}
+
+/// The advice for a job that no figure tells about: what there is of its experiments says why.
+pub(super) fn not_measured(job: &Job, record: &Record) -> Advice {
+    let ids = job.evidence[0].ids;
+    let found: Vec<&Experiment> = ids.iter().filter_map(|id| record.experiment(id)).collect();
+    let absent = found.first().map_or(Vec::new(), |one| absent(job, one));
+    let is_only_warm = ids.contains(&COLD)
+        && record.experiment(COLD).is_none()
+        && record.experiment(WARM).is_some();
+    let why = if is_only_warm {
+        "Not measured here: files were read from memory only, where they lie decrypted."
+    } else if found.len() == ids.len() && !absent.is_empty() {
+        "Not measured here: none that does this could run."
+    } else {
+        "Not measured here."
+    };
+    let mut reasons = vec![
+        why.to_owned(),
+        format!("It is judged by: {}.", ids.join(", ")),
+    ];
+    let all = found.first().map_or(&[][..], |one| &one.series);
+    let less = all
+        .iter()
+        .filter(|one| job.except.contains(&one.contender.name.as_str()) && !one.points.is_empty());
+    let less: Vec<&str> = less.map(|one| one.contender.name.as_str()).collect();
+    if !less.is_empty() {
+        reasons.push(format!(
+            "Ran, but do less than it asks for: {}.",
+            less.join(" · ")
+        ));
+    }
+    Advice {
+        job: job.name,
+        about: job.about,
+        verdict: Verdict::NotMeasured,
+        decided_by: 0,
+        opposed_by: None,
+        rows: Vec::new(),
+        reasons,
+        in_c: false,
+        ran: Vec::new(),
+        absent,
+        experiment: found.first().map(|one| one.id.clone()),
+    }
+}
