@@ -8,8 +8,8 @@
 //! than nine rounds it is all ratios.
 //!
 //! An interval without 1 is a difference, where it is further from 1 than figures are rounded by:
-//! what is told as 1.00 is no end beyond 1. That an interval holds 1 proves nothing: "no difference"
-//! is said only after two one-sided tests (Schuirmann 1987), which is when the middle 90 % lie
+//! what is told as 1.00 is no end beyond 1. That an interval holds 1 proves nothing: "no
+//! difference" is said only after two one-sided tests (Schuirmann 1987), which is when the middle 90 % lie
 //! within [`EQUIVALENT_WITHIN`] of 1. In all other cases it can't be told; nor can it with so few
 //! rounds that all of them together hold the true ratio with less than 95 %.
 
@@ -34,8 +34,8 @@ const SEED: u64 = 0x5eed;
 /// of the time with seven): the interval is all of them, which from six on hold it more often.
 const BOOTSTRAP_MIN: usize = 9;
 
-/// With fewer samples nothing is told: the range of five holds the true ratio with 94 %, that of six
-/// with 97 %.
+/// With fewer samples nothing is told: the range of five holds the true ratio with 94 %, that of
+/// six with 97 %.
 const SAMPLES_MIN: usize = 6;
 
 /// Ratios are told with two digits behind the point. An end of an interval that is nearer to 1 than

@@ -67,7 +67,7 @@ impl Catalog {
         let NewObject { name, content, .. } = object;
         let known = self.known_versioning();
         self.add(move |session| {
-            let state = known.state();
+            let state = known.state_in(session)?;
             put(session, &name, &row, (&content, state), &precondition)
         })
         .await
@@ -79,8 +79,11 @@ impl Catalog {
     /// [`StoreError::PreconditionFailed`], [`StoreError::Locked`].
     pub async fn delete(&self, deletion: Deletion) -> Result<DeleteOutcome> {
         let known = self.known_versioning();
-        self.write(move |session| delete(session, &deletion, known.state()))
-            .await
+        self.write(move |session| {
+            let state = known.state_in(session)?;
+            delete(session, &deletion, state)
+        })
+        .await
     }
 
     /// Deletes several objects in one transaction; each has its own outcome.
@@ -93,9 +96,10 @@ impl Catalog {
     ) -> Result<Vec<Result<DeleteOutcome>>> {
         let known = self.known_versioning();
         self.write(move |session| {
+            let state = known.state_in(session)?;
             let mut outcomes = Vec::with_capacity(deletions.len());
             for deletion in &deletions {
-                match delete(session, deletion, known.state()) {
+                match delete(session, deletion, state) {
                     // Checked before anything is changed, so there is nothing to undo.
                     Err(error @ (StoreError::PreconditionFailed | StoreError::Locked)) => {
                         outcomes.push(Err(error));

@@ -148,8 +148,11 @@ impl Catalog {
         precondition: Precondition,
     ) -> Result<CompletedUpload> {
         let (id, known) = (*id, self.known_versioning());
-        self.write(move |session| complete(session, &id, &object, (&precondition, known.state())))
-            .await
+        self.write(move |session| {
+            let state = known.state_in(session)?;
+            complete(session, &id, &object, (&precondition, state))
+        })
+        .await
     }
 }
 

@@ -18,7 +18,7 @@ use coffer_store::record::{
     WRAPPED_KEY_BYTES,
 };
 use coffer_store::version::{Versioning, Which};
-use coffer_store::{BlobStore, Catalog, StoreError};
+use coffer_store::{BlobStore, Catalog, StoreError, VersionsQuery};
 use futures::StreamExt;
 use futures::future::join_all;
 use parking_lot::Mutex;
@@ -357,4 +357,31 @@ async fn whether_versions_are_kept_is_not_told_before_that_is_settled() {
     again.close().await;
     assert!(bucket.put("b", 1, Precondition::None).await);
     bucket.assert_nothing_is_lost("a setting in doubt").await;
+}
+
+/// What was not known to be set is looked at by each write, so that no version is overwritten.
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_keep_versions_once_a_setting_in_doubt_stands() {
+    let _one = ONE.lock().await;
+    let bucket = Bucket::new().await;
+    let catalog = &bucket.catalog;
+    assert!(bucket.put("a", 1, Precondition::None).await);
+    calls::disk(|disk| {
+        disk.failing_syncs = 1;
+        disk.failing_folder_syncs = u32::MAX;
+    });
+    let set = catalog.set_versioning(Versioning::Enabled).await;
+    assert!(matches!(set, Err(StoreError::InDoubt)));
+    calls::disk(|disk| disk.failing_folder_syncs = 0);
+    // Not told by a reading before: the writes settle it themselves.
+    for content in 2..4 {
+        assert!(bucket.put("a", content, Precondition::None).await);
+    }
+    let stands = catalog.versioning().await.unwrap();
+    assert_eq!(stands, Versioning::Enabled);
+    let query = VersionsQuery {
+        limit: 10,
+        ..VersionsQuery::default()
+    };
+    assert_eq!(catalog.versions(query).await.unwrap().versions.len(), 3);
 }

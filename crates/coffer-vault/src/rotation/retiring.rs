@@ -87,20 +87,28 @@ impl Vault {
     /// Whether the bucket's erase is ordered: one that is under way, or in doubt, may still be
     /// called off.
     fn is_ordered(&self, id: BucketId) -> bool {
-        let system = &self.inner.system;
-        if !system.is_going(id) {
+        if !self.inner.system.is_going(id) {
             return false;
         }
         let changing = self.inner.changing_buckets.try_lock();
-        changing.is_ok() && system.is_going(id) && !system.is_an_erase_in_doubt()
+        changing.is_ok() && self.is_surely_ordered(id)
+    }
+
+    /// The same where nothing of buckets changes: `changing_buckets` is held.
+    fn is_surely_ordered(&self, id: BucketId) -> bool {
+        let system = &self.inner.system;
+        system.is_going(id) && !system.is_an_erase_in_doubt()
     }
 
     /// Destroys it, unless it is gone or is left to an erase.
     pub(super) async fn retire(&self, left: &LeftGeneration) -> Result<()> {
         let _turn = self.inner.one_rotation.lock().await;
-        if !self.is_to_retire(left) {
+        // A round of copies may hold it: then nothing can be said yet.
+        let changing = self.inner.changing_buckets.lock().await;
+        if !self.is_kept(left) || self.is_surely_ordered(left.id) {
             return Ok(());
         }
+        drop(changing);
         let (inner, id, older) = (self.inner.clone(), left.id, left.older);
         blocking(move || {
             let retired = inner.keystore.retire_bucket_generation(id, older);

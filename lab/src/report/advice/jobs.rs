@@ -86,8 +86,8 @@ const FAR_DISKS: [(&str, &str); 5] = [
     ("iSCSI over WireGuard in a program", "iSCSI"),
 ];
 
-/// Files that are read from the disk. What is read again from memory lies there decrypted, and tells
-/// nothing of reading.
+/// Files that are read from the disk. What is read again from memory lies there decrypted, and
+/// tells nothing of reading.
 pub(super) const COLD: &str = "file/read";
 pub(super) const WARM: &str = "file/read-warm";
 const FILES: [Evidence; 1] = [at(&["file/write", COLD], 0)];

@@ -70,9 +70,9 @@ impl Mover {
             sent: None,
             doubted: None,
         };
-        if self.client.found(&awaited).await?.is_none() {
+        let Some(found) = self.client.found(&awaited).await? else {
             return Ok(None);
-        }
+        };
         // It may be there and have been called doubtful: a server that knows the completion answers
         // it again, and is asked what there is where it does not.
         let whole = begun.compares.then_some(&sent);
@@ -82,7 +82,7 @@ impl Mover {
         let mut stored = completed.await?;
         source.check_unchanged()?;
         // The answer tells nothing of what came sealed.
-        stored.is_unverified |= self.is_unverified(name, &stored).await;
+        stored.is_unverified |= found.is_unverified || self.is_unverified(name, &stored).await;
         self.tell(&Event::Kept(bytes));
         Ok(Some(Done {
             stored,

@@ -73,7 +73,7 @@ impl Catalog {
     pub async fn rename(&self, rename: Rename) -> Result<Result<Vec<BlobId>, NotRenamed>> {
         let known = self.known_versioning();
         self.write(move |session| {
-            if known.state() != Versioning::Never {
+            if known.state_in(session)? != Versioning::Never {
                 return Ok(Err(NotRenamed::HasVersions));
             }
             move_row(session, &rename)

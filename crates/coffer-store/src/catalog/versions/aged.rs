@@ -170,12 +170,13 @@ impl Catalog {
     ) -> Result<Retirement> {
         let known = self.known_versioning();
         self.write(move |session| {
+            let state = known.state_in(session)?;
             let mut retirement = Retirement::default();
             for aged in &due {
                 if retirement.freed.len() >= RETIRED_BLOBS {
                     break;
                 }
-                let (end, freed) = retire(session, aged, known.state(), (now_ms, lock_now_ms))?;
+                let (end, freed) = retire(session, aged, state, (now_ms, lock_now_ms))?;
                 retirement.ends.push(end);
                 retirement.freed.extend(freed);
             }

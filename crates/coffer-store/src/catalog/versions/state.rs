@@ -20,9 +20,7 @@ impl Catalog {
     /// changed.
     pub async fn versioning(&self) -> Result<Versioning> {
         self.settle().await?;
-        let state = self.point(state_of).await?;
-        self.known_versioning().note(state);
-        Ok(state)
+        self.point(state_of).await
     }
 
     /// What is set of its versions.
@@ -37,9 +35,7 @@ impl Catalog {
                 is_mfa_delete_off: is_mfa_delete_off(connection)?,
             })
         });
-        let setting = read.await?;
-        self.known_versioning().note(setting.state);
-        Ok(setting)
+        read.await
     }
 
     /// Has the bucket keep versions from now on, or keep no more. Writes that are under way may be
@@ -49,6 +45,8 @@ impl Catalog {
     /// As any write.
     pub async fn set_versioning(&self, setting: impl Into<VersioningSetting>) -> Result<()> {
         let setting = setting.into();
+        let known = self.known_versioning();
+        let change = known.begin_change();
         let set = self.write(move |session| {
             if setting.is_mfa_delete_off {
                 let sql = "INSERT OR REPLACE INTO meta VALUES('mfa_delete', 'disabled')";
@@ -64,8 +62,15 @@ impl Catalog {
             Ok(())
         });
         let outcome = set.await;
-        // Also after a failure, which may have changed it all the same.
-        let _ = self.versioning().await;
+        match &outcome {
+            Ok(()) => known.note(change, setting.state),
+            // It may have changed all the same. While that isn't known, writes look.
+            Err(_) => {
+                if let Ok(state) = self.versioning().await {
+                    known.note(change, state);
+                }
+            }
+        }
         outcome
     }
 }

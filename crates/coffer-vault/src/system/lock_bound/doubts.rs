@@ -92,7 +92,9 @@ impl System {
     /// is there by now: whatever is locked there was not looked at when the erase was ordered.
     pub(crate) fn doubt_found(&self, has_catalog: impl Fn(BucketId) -> bool) -> Result<()> {
         for row in self.buckets() {
-            if self.lock_bound(&row)?.is_left_to_erase && has_catalog(row.id) {
+            // One that can't be read has each erase refused.
+            let bound = self.lock_bound(&row);
+            if bound.is_ok_and(|bound| bound.is_left_to_erase) && has_catalog(row.id) {
                 let unknown = LockBound::UNKNOWN.to_document();
                 self.configure(&row, BucketConfiguration::LockBound, unknown)?;
             }
