@@ -9,9 +9,9 @@
 //!
 //! An interval without 1 is a difference, where it is further from 1 than figures are rounded by:
 //! what is told as 1.00 is no end beyond 1. That an interval holds 1 proves nothing: "no
-//! difference" is said only after two one-sided tests (Schuirmann 1987), which is when the middle 90 % lie
-//! within [`EQUIVALENT_WITHIN`] of 1. In all other cases it can't be told; nor can it with so few
-//! rounds that all of them together hold the true ratio with less than 95 %.
+//! difference" is said only after two one-sided tests (Schuirmann 1987), which is when the middle
+//! 90 % lie within [`EQUIVALENT_WITHIN`] of 1. In all other cases it can't be told; nor can it with
+//! so few rounds that all of them together hold the true ratio with less than 95 %.
 
 use fastrand::Rng;
 
