@@ -3,6 +3,9 @@
 import contextlib
 import os
 import shutil
+import signal
+import subprocess
+import threading
 import time
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from harness.content import KIB, MIB, content
 from harness.disks import free_bytes, hung, needs_mount, small_disk
 from harness.engines import Gateway, answered, client, url_at
+from harness.faults import HangingSync
 
 BUCKET = "notes"
 SIZES = {"small": 100, "middle": 300 * KIB}
@@ -124,3 +128,47 @@ def test_the_only_gateway_goes_on_when_its_disk_hung(tmp_path, store):
             assert "leaves serving to another" not in one.log()
         finally:
             one.close()
+
+
+def ended(gateway, asks, seconds):
+    """Its exit code, with SIGTERM sent so often, a second apart at least."""
+    for _ in range(asks):
+        gateway.process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return gateway.process.wait(2)
+    return gateway.process.wait(seconds)
+
+
+@pytest.mark.parametrize(
+    ("shutdown_seconds", "asks", "told"), [(1, 1, "too long"), (60, 3, "again")]
+)
+def test_a_gateway_whose_disk_hangs_can_be_ended(
+    tmp_path, store, monkeypatch, shutdown_seconds, asks, told
+):
+    """By another signal, or when its time is over; and what was acknowledged is there."""
+    sync = HangingSync(tmp_path, monkeypatch)
+    config = f"[limits]\nshutdown-timeout-seconds = {shutdown_seconds}\n"
+    one = Gateway(tmp_path / "one", url_at(store), config=config)
+    try:
+        one.start()
+        s3 = client(one, one.credentials(), retries={"total_max_attempts": 1})
+        s3.create_bucket(Bucket=BUCKET)
+        put(s3, "small-0")
+        sync.fail(f"{one.data}/")
+
+        def put_in_vain():
+            with contextlib.suppress(Exception):
+                put(s3, "small-1")
+
+        writer = threading.Thread(target=put_in_vain)
+        writer.start()
+        time.sleep(1)
+        assert ended(one, asks, 20) == 1, one.log()
+        assert "what was served was not closed" in one.log() and told in one.log(), one.log()
+        writer.join()
+        one.process = None
+        sync.heal()
+        one.start()
+        check(client(one, one.credentials(), read_timeout=60), "small-0")
+    finally:
+        one.close()

@@ -1,5 +1,6 @@
 /* fsync and fdatasync that fail with EIO, for files whose path holds what the file FAILING_SYNC says;
- * for as long as that file is there, or as often as it says behind a space. */
+ * for as long as that file is there, or as often as it says behind a space. Those that hold what the
+ * file HANGING_SYNC says hang for as long as that is there. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int is_refused(int file) {
+static int is_named(const char *variable, int file) {
   char wanted[256], link[64], path[4096];
-  const char *control = getenv("FAILING_SYNC");
+  const char *control = getenv(variable);
   FILE *orders = control ? fopen(control, "r+") : NULL;
   if (!orders) return 0;
   int left = -1, read = fscanf(orders, "%255s %d", wanted, &left);
@@ -31,7 +32,8 @@ static int is_refused(int file) {
     static int (*real)(int);                                            \
     if (!real) real = (int (*)(int))dlsym(RTLD_NEXT, #name);            \
     int before = errno;                                                 \
-    if (is_refused(file)) {                                             \
+    while (is_named("HANGING_SYNC", file)) usleep(50 * 1000);           \
+    if (is_named("FAILING_SYNC", file)) {                                             \
       errno = EIO;                                                      \
       return -1;                                                        \
     }                                                                   \

@@ -34,6 +34,16 @@ class FailingSync:
         self.control.unlink()
 
 
+class HangingSync(FailingSync):
+    """Has the syncs of files hang whose paths hold a certain text: as where a disk hangs, but that
+    what hangs can be killed."""
+
+    def __init__(self, folder, monkeypatch):
+        super().__init__(folder, monkeypatch)
+        self.control = folder / "hanging"
+        monkeypatch.setenv("HANGING_SYNC", str(self.control))
+
+
 def refuse_exchange():
     """What a process calls so that two folders can't change places, as on NFS.
 

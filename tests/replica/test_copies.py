@@ -116,8 +116,9 @@ def test_a_store_that_alters_or_rolls_back_is_found_out(server, tmp_path):
     replica(server, "add", "far", url_of(copy))
     put(server, ["small-1", "middle-1"])
     # What a round that is under way has put, no head names yet.
-    there = None
+    there, end = None, time.time() + 60
     while there != (now := sorted(files_in(copy))):
+        assert time.time() < end, "the copy goes on being written though nothing is stored"
         there = now
         told = caught_up(server)
         time.sleep(1.5)

@@ -49,6 +49,9 @@ class Writers:
         self.s3 = s3_client(server)
         self.stored, self.removed = {}, set()
         self.buckets = set()
+        #: What is not answered, by who asked: a key with its content, and a bucket.
+        self.asked, self.asked_buckets = {}, set()
+        self.is_killed, self.failures = False, []
         self.threads = [threading.Thread(target=self._run, args=(n,)) for n in range(WRITERS)]
 
     def _run(self, number):
@@ -57,13 +60,15 @@ class Writers:
             while True:
                 self._step(number, count)
                 count += 1
-        except (BotoCoreError, ClientError):
-            """The server was killed."""
+        except (BotoCoreError, ClientError) as error:
+            if not self.is_killed:
+                self.failures.append(error)
 
     def _step(self, number, count):
         kind = "middle" if count % 3 == 2 else "small"
         key = f"{kind}-{number}-{count}"
         body = content(SIZES[kind], key)
+        self.asked[number] = (key, body)
         if count % 10 == 9:
             upload = self.s3.create_multipart_upload(Bucket=BUCKET, Key=key)["UploadId"]
             part = {"Bucket": BUCKET, "Key": key, "UploadId": upload}
@@ -77,9 +82,12 @@ class Writers:
             del self.stored[key]
             self.s3.delete_object(Bucket=BUCKET, Key=key)
             self.removed.add(key)
+        del self.asked[number]
         if number == 0 and count % 4 == 3:
+            self.asked_buckets = {f"made-{count}"}
             self.s3.create_bucket(Bucket=f"made-{count}")
             self.buckets.add(f"made-{count}")
+            self.asked_buckets = set()
 
     def until_killed(self, server, seconds):
         for thread in self.threads:
@@ -89,6 +97,7 @@ class Writers:
         end = time.time() + 30
         while len(self.stored) <= 2 * WRITERS and time.time() < end:
             time.sleep(0.05)
+        self.is_killed = True
         server.kill()
         for thread in self.threads:
             thread.join()
@@ -98,6 +107,7 @@ def lose_and_restore(server, url, folder, seconds):
     """Writers until kill -9; then the machine's disk is gone, but for the root key."""
     writers = Writers(server)
     writers.until_killed(server, seconds)
+    assert not writers.failures, "each was answered until the server was killed"
     assert len(writers.stored) > WRITERS, "they wrote"
     keys = folder / "restored"
     keys.mkdir(mode=0o700)
@@ -109,19 +119,24 @@ def lose_and_restore(server, url, folder, seconds):
 
 
 def check_all(server, writers):
-    """All that was acknowledged is there, and whole."""
+    """All that was acknowledged is there, and whole; beside it only what was not answered, whole as
+    well."""
     # The keystore that has the key of a bucket comes before the row of it.
     if "ALL ACCESS KEYS ARE DISABLED" in server.log():
         enable_first(server)
     s3 = s3_client(server)
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
     listed = {item["Key"] for page in pages for item in page.get("Contents", [])}
+    in_doubt = dict(writers.asked.values())
     assert set(writers.stored) <= listed
+    assert listed <= set(writers.stored) | set(in_doubt), "nothing is there that was not written"
     assert not writers.removed & listed, "what was acknowledged as deleted stays so"
-    for key, body in writers.stored.items():
-        assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == body, key
+    bodies = {**in_doubt, **writers.stored}
+    for key in listed:
+        assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == bodies[key], key
     there = {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}
-    assert writers.buckets <= there
+    assert writers.buckets | {BUCKET} <= there
+    assert there <= writers.buckets | {BUCKET} | writers.asked_buckets
 
 
 @pytest.mark.parametrize("moment", [0.7, 1.3])

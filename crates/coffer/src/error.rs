@@ -86,6 +86,15 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
+    /// What was served could not be closed before the process ended.
+    #[error(
+        "what was served was not closed: {why}; all that was acknowledged is kept: look at the \
+         disk and the log, and start it again"
+    )]
+    Unclosed {
+        /// Why.
+        why: String,
+    },
     /// What was asked for was done, but the answer is lost.
     #[error("it was done, and the answer could not be written: {source}{remedy}")]
     Unwritten {

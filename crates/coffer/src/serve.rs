@@ -67,6 +67,7 @@ use self::gateway::{ForwardedService, Gateway, Limit, Refuse, here};
 use self::listeners::{Listeners, gateway_listener, tls_listeners};
 use self::request_limit::RequestLimit;
 use self::served_certificate::ServedCertificate;
+use self::signals::closing::{close_in_time, patience_of};
 use self::signals::{Reloads, Signals};
 use self::standing::{How, vault_options};
 use self::startup_message::{StartupMessage, plain_url, url};
@@ -128,7 +129,8 @@ async fn serve_folder(
         () = server.stop(config.limits.shutdown_timeout()) => {}
         name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
     }
-    vault.close().await;
+    let patience = patience_of(config.limits.shutdown_timeout());
+    close_in_time(async move { vault.close().await }, signals, Some(patience)).await?;
     tracing::info!("stopped");
     Ok(())
 }

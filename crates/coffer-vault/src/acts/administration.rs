@@ -98,7 +98,10 @@ impl Vault {
             if done.is_ok() {
                 waited_for.acknowledge_change(under_way.as_ref()).await?;
             } else {
-                // Some of what failed may show from here on.
+                // Some of what failed may show from here on: readers wait for a head that has it.
+                if let Some(under_way) = &under_way {
+                    under_way.is_in_doubt();
+                }
                 waited_for.outlast(None).await;
             }
             if done.as_ref().err().is_none_or(VaultError::says_done) {
@@ -151,10 +154,14 @@ fn told<T, R>(outcome: Result<T>, recorded: Result<R>, held: Result<()>) -> Resu
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 mod tests {
     use coffer_audit::AuditError;
 
     use super::*;
+    use crate::fence::ServingRight;
+    use crate::limits::ANSWERS_STAND;
+    use crate::vault::VaultOptions;
 
     /// Gateways that answer by what was taken away are waited for then, as where all went well.
     #[test]
@@ -168,5 +175,33 @@ mod tests {
         let failed = || Err(VaultError::NoSuchLevel);
         assert_eq!(says_done(told(failed(), Ok(()), Ok(()))), Some(false));
         assert_eq!(says_done(told(failed(), unrecorded(), Ok(()))), Some(false));
+    }
+
+    /// As one that was done: some of it may show, and gateways that follow don't have it.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_act_that_failed_is_told_when_what_was_told_before_is_over() {
+        let data = tempfile::tempdir().unwrap();
+        let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+        let waited_for = &vault.inner.copies.waited_for;
+        // As a gateway that serves.
+        waited_for.hold_readers();
+        let told_at = ServingRight::now();
+        let stands = waited_for.stand([].into_iter(), told_at);
+        assert!(
+            stands.is_some(),
+            "nothing was changed since it began to serve"
+        );
+        let (actor, role) = (Actor::Local { uid: 0 }, Role::KeyCustodian);
+        let fails = async { Err::<(), _>(VaultError::NoSuchLevel) };
+        let act = vault.act(&actor, role, Act::CreateLevel, Facts::default(), fails);
+        assert!(matches!(act.await, Err(VaultError::NoSuchLevel)));
+        assert!(ServingRight::now() >= told_at + ANSWERS_STAND);
+        assert!(
+            waited_for.is_to_be_settled(),
+            "readers wait for a head that has it"
+        );
+        waited_for.settle_read(None).await.unwrap();
+        assert!(!waited_for.is_to_be_settled());
+        vault.close().await;
     }
 }

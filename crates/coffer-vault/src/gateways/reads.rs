@@ -249,9 +249,26 @@ impl FollowerReads {
         asked: AskedAt,
         bucket: Option<BucketId>,
     ) -> Option<ReadLease> {
-        let state = self.0.state.lock();
+        self.lease_of(&self.0.state.lock(), answer, asked.1, bucket)
+    }
+
+    /// Whether a read that has come by now may be answered by what stands of an earlier answer, as
+    /// [`FollowerReads::lease`] says.
+    pub fn lease_standing(&self, bucket: Option<BucketId>) -> Option<ReadLease> {
+        let mut state = self.0.state.lock();
+        let answer = state.standing.of(bucket, ServingRight::now())?;
+        self.lease_of(&state, &answer, state.turns, bucket)
+    }
+
+    fn lease_of(
+        &self,
+        state: &State,
+        answer: &ReadAnswer,
+        asked_turns: u64,
+        bucket: Option<BucketId>,
+    ) -> Option<ReadLease> {
         // What another state has may not be shown yet.
-        if state.turns != asked.1 {
+        if state.turns != asked_turns {
             return None;
         }
         let is_settled = state.settled.as_ref() == Some(&answer.recall);
@@ -266,17 +283,6 @@ impl FollowerReads {
             bucket,
             number: None,
         })
-    }
-
-    /// Whether a read that has come by now may be answered by what stands of an earlier answer, as
-    /// [`FollowerReads::lease`] says.
-    pub fn lease_standing(&self, bucket: Option<BucketId>) -> Option<ReadLease> {
-        let now = ServingRight::now();
-        let mut state = self.0.state.lock();
-        let answer = state.standing.of(bucket, now)?;
-        let asked = AskedAt(now, state.turns);
-        drop(state);
-        self.lease(&answer, asked, bucket)
     }
 
     /// Whether any answer stands.

@@ -24,6 +24,7 @@ use crate::serve::gateway::Gateway;
 use crate::serve::gateway::disk::Disk;
 use crate::serve::gateway::tending::Tending;
 use crate::serve::listeners::Listeners;
+use crate::serve::signals::closing::{close_in_time, patience_of};
 use crate::serve::signals::{Reloads, Signals};
 use crate::serve::standing::{EngineHow, EngineKey};
 use crate::serve::{Server, begun, service_manager};
@@ -77,6 +78,7 @@ pub async fn serve_engine(
         match turned {
             Ok(Ended::Stopped) => break Ok(()),
             Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),
+            Err(error @ Error::Unclosed { .. }) => break Err(error),
             // The store is away, or something of the turn before has not ended yet.
             Err(error) if has_begun => {
                 tracing::warn!(%error, "this gateway takes no part now, and tries again");
@@ -240,8 +242,9 @@ impl EngineGateway {
                 }
             }
         };
-        self.end(server, &vault, &ended, signals).await;
+        let is_stopping = self.end(server, &vault, &ended, signals).await?;
         match ended {
+            Ended::Again if is_stopping => Ok(Ended::Stopped),
             Ended::Again if !right.holds() => self.wait_for_store(&vault, signals).await,
             ended => Ok(ended),
         }
@@ -249,8 +252,15 @@ impl EngineGateway {
 
     /// Ends what is served. A disk that hangs may keep it from ending for as long as it does: then
     /// the lease is given back meanwhile, with which the right ends, and so nothing is acknowledged
-    /// or answered here any more, as where the lease is lost.
-    async fn end(&self, server: Server, vault: &Vault, ended: &Ended, signals: &mut Signals) {
+    /// or answered here any more, as where the lease is lost. Gives whether a signal has asked for
+    /// the end.
+    async fn end(
+        &self,
+        server: Server,
+        vault: &Vault,
+        ended: &Ended,
+        signals: &mut Signals,
+    ) -> Result<bool, Error> {
         let leaves = !matches!(ended, Ended::Stopped);
         let patience = if leaves {
             vault.give_up_engine();
@@ -259,23 +269,28 @@ impl EngineGateway {
             self.config.limits.shutdown_timeout()
         };
         let mut ending = pin!(async {
-            tokio::select! {
-                () = server.stop(patience) => {}
-                name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
-            }
-            // A task of its own: what hangs in it keeps this one from nothing.
+            let is_asked = tokio::select! {
+                () = server.stop(patience) => false,
+                name = signals.next() => {
+                    tracing::warn!(signal = name, "stopping at once");
+                    true
+                }
+            };
+            let is_stopping = is_asked || !leaves;
+            let patience = is_stopping.then(|| patience_of(patience));
             let vault = vault.clone();
-            let _ = tokio::spawn(async move { vault.close().await }).await;
+            let closed = close_in_time(async move { vault.close().await }, signals, patience).await;
+            closed.map(|is_asked| is_asked || is_stopping)
         });
         if leaves {
             let in_time = tokio::time::timeout(GATEWAY_UNFIT_AFTER, &mut ending).await;
-            if in_time.is_ok() {
-                return;
+            if let Ok(ended) = in_time {
+                return ended;
             }
             tracing::warn!("what this gateway served does not end: another takes the lease");
             self.keeper.wants(false);
         }
-        ending.await;
+        ending.await
     }
 
     /// Opens what the log holds that was taken over; without one, makes a log, or goes on with what

@@ -6,6 +6,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::Error;
 
+pub mod closing;
+
 /// The signals that ask the server to end: SIGTERM, and SIGINT from a terminal.
 #[derive(Debug)]
 pub struct Signals {
