@@ -4,15 +4,23 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
+use crate::contender::Placement;
 use crate::error::{Doing, LabError, Result};
 use crate::record::check::{BYTES_MAX, fault, fault_of_texts};
 use crate::record::{Experiment, FORMAT, Point, Record, Series};
 use crate::report::table::{figure, interval, none_ended, place, warnings};
-use coffer_measure::comparison::{Comparison, Finding};
+use coffer_measure::comparison::{self, Comparison, Finding};
+use coffer_measure::statistics::ratios;
 use serde_json::Value;
 
 /// Of two lengths that differ by less, what begins and ends once weighs the same.
 const SAME_LENGTH: f64 = 1.2;
+
+/// What no interval of a run holds.
+const DRIFT: &str = "\
+    A machine is not as fast at one time as at another, by clock, heat and what others do. Of two\n\
+    runs that drift is in each figure, and in no interval. What a figure is beside another contender\n\
+    of its own run (\"beside …\") is free of what slowed both.\n";
 
 /// Reads a record that `--json` wrote.
 pub fn read(path: &Path) -> Result<Record> {
@@ -55,6 +63,10 @@ pub fn compare(first: &Record, second: &Record) -> String {
         second.date,
         second.machine.line()
     );
+    let timed = |one: &Experiment| !one.unit.counts_instructions();
+    if first.experiments.iter().any(timed) {
+        text += DRIFT;
+    }
     for ours in &first.experiments {
         match second.experiment(&ours.id) {
             Some(theirs) if theirs.unit != ours.unit => {
@@ -117,7 +129,11 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
             if unit.counts_instructions() && !are_as_long(point, there) {
                 compared = compared.of_other_lengths();
             }
-            let verdict = told(&compared);
+            let mut verdict = told(&compared);
+            if !unit.counts_instructions() {
+                verdict += ", with drift";
+                verdict += &beside(ours, theirs, (name, point.x)).unwrap_or_default();
+            }
             let (a, b) = (figure(a.median), figure(b.median));
             text += &format!("  {name:<34} {at:>8}  {a:>8} {b:>8}  {verdict}\n");
         }
@@ -129,6 +145,26 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
         }
     }
     text + &noise(ours, theirs)
+}
+
+/// How many times its plain contender each is in its own run, round by round, and how these two
+/// differ. None for the plain one, and where none has figures of both.
+fn beside(ours: &Experiment, theirs: &Experiment, (name, x): (&str, u64)) -> Option<String> {
+    let sides = |name: &str| {
+        let values = |one: &Experiment| Some(one.of(name)?.at(x)?.values(one.unit));
+        let both = [values(ours)?, values(theirs)?];
+        both.iter().all(|one| !one.is_empty()).then_some(both)
+    };
+    let all = ours.series.iter().map(|one| &one.contender);
+    let mut plain = all.filter(|one| one.placement == Placement::None);
+    let (plain, [plain_a, plain_b]) =
+        plain.find_map(|one| Some((one.name.as_str(), sides(&one.name)?)))?;
+    if plain == name {
+        return None;
+    }
+    let [a, b] = sides(name)?;
+    let compared = comparison::apart(&ratios(&a, &plain_a), &ratios(&b, &plain_b))?;
+    Some(format!("; beside {plain}: {}", told(&compared)))
 }
 
 /// Why the figures of one side, or of both, are to be taken with care.
@@ -167,7 +203,7 @@ fn told(compared: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{Availability, Placement};
+    use crate::contender::Availability;
     use crate::record::planted::{self, experiment, point};
     use crate::record::{Axis, Unit};
 
@@ -223,6 +259,34 @@ mod tests {
             assert!(text.contains(&format!("{own}: only in A")), "{text}");
             assert!(text.contains(&format!("{other}: only in B")), "{text}");
         }
+    }
+
+    /// The machine was a fifth slower when B ran: each figure is, and no contender is by itself.
+    #[test]
+    fn drift_of_the_machine_is_no_difference_of_a_contender() {
+        let of = |unit, drift: f64| {
+            let slower = |speeds: [f64; 6]| speeds.map(|one| one * drift);
+            let plain = vec![point(0, &slower(FAST))];
+            let plain = planted::series("plain", Placement::None, plain);
+            record("raw/x", unit, vec![plain, series("sealed", &slower(SLOW))])
+        };
+        let time = Unit::MegabytesPerSecond;
+        let text = compare(&of(time, 1.0), &of(time, 0.8));
+        let line = |name: &str| {
+            let line = text.lines().find(|line| line.trim().starts_with(name));
+            line.unwrap_or_default().to_owned()
+        };
+        let (plain, sealed) = (line("plain"), line("sealed"));
+        assert!(plain.contains("A is 1.25 times B"), "{text}");
+        assert!(plain.ends_with(", with drift"), "{text}");
+        assert!(
+            sealed.ends_with(", with drift; beside plain: no difference"),
+            "{text}"
+        );
+        assert!(text.contains("drift is in each figure"), "{text}");
+        // Counts have none.
+        let counted = of(Unit::BytesPerThousandInstructions, 1.0);
+        assert!(!compare(&counted, &counted).contains("drift"));
     }
 
     #[test]

@@ -54,13 +54,13 @@ impl Row {
     /// The same as a sentence of its own.
     pub fn told_dearer(&self) -> Option<String> {
         let times = figure(self.dearer_without()?);
-        let less = if self.counted {
-            "the way of the bytes differs, too"
+        let why = if self.counted {
+            "the bytes take another way"
         } else {
-            "of drift, noise, or another way of the bytes, so less than that can’t be told here"
+            "that is drift, noise or another way of the bytes, and less than that can’t be told here"
         };
         Some(format!(
-            "Without encryption it took {times} times as much, which encryption can’t save: {less}."
+            "Without encryption it took {times} times as much. Encryption saves no work: {why}."
         ))
     }
 }

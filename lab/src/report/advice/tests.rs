@@ -136,6 +136,14 @@ fn few_rounds_are_told() {
     let three = transfer(&rounds(0.08, 1.0)[..3]);
     let text = of(&three, "Large streams").reasons.join(" ");
     assert!(text.contains("75 % only"), "{text}");
+    // However far apart they are: from six on a placement is chosen.
+    let of_rounds = |count: usize| transferred(&rounds(0.08, 1.0)[..count]);
+    let five = advice(&of_rounds(5));
+    assert_eq!(of(&five, "Large streams").verdict, Verdict::CannotTell);
+    assert!(page(&of_rounds(5), &[]).contains("too few rounds were made"));
+    let six = advice(&of_rounds(6));
+    let client = Verdict::Choose(Placement::Client);
+    assert_eq!(of(&six, "Large streams").verdict, client);
     // One sample scatters as little as it tells.
     let one = page(&transferred(&rounds(0.08, 1.0)[..1]), &[]);
     assert!(one.contains("too few rounds were made") && !one.contains("scatter too much"));

@@ -118,12 +118,11 @@ fn fewest_requests(experiment: &Experiment, point: &Point) -> u64 {
 pub fn waits(experiment: &Experiment, point: &Point) -> Option<String> {
     let [half, most, nearly_all] = within(experiment, point)?;
     let mut text = format!("50 % of requests within {half} µs");
-    for (share, took) in [("95 %", most), ("99 %", nearly_all)] {
-        text += &match took.as_str() {
-            NOT_TOLD => format!(", too few for {share}"),
-            took => format!(", {share} {took} µs"),
-        };
-    }
+    text += &match (most.as_str(), nearly_all.as_str()) {
+        (NOT_TOLD, _) => ", too few for 95 % and 99 %".to_owned(),
+        (most, NOT_TOLD) => format!(", 95 % {most} µs, too few for 99 %"),
+        (most, nearly_all) => format!(", 95 % {most} µs, 99 % {nearly_all} µs"),
+    };
     Some(text)
 }
 
@@ -213,6 +212,8 @@ mod tests {
             words,
             "50 % of requests within 1.00 µs, 95 % 2.00 µs, too few for 99 %"
         );
+        assert!(told(19).1.ends_with("1.00 µs, too few for 95 % and 99 %"));
+        assert!(told(100).1.ends_with("95 % 2.00 µs, 99 % 3.00 µs"));
         assert_eq!(told(100).0, ["1.00", "2.00", "3.00"]);
         assert_eq!(within(&asked, &point(&[0.1])), None);
     }

@@ -54,6 +54,89 @@ fn what_is_written_alone_tells_nothing_of_reading() {
     assert_eq!(of(&found, "Block device").verdict, Verdict::NotMeasured);
 }
 
+/// Encryption saves no work: where the plain one takes more, that is told, and less is no choice.
+#[test]
+fn where_encryption_seems_to_save_work_the_page_says_so() {
+    let of_plain = |plain: f64| {
+        let all = vec![
+            series("none", Placement::None, 0, &rounds(plain, plain)),
+            series("IPsec", Placement::Kernel, 0, &rounds(1.0, 1.0)),
+            series("a program", Placement::User, 0, &rounds(1.2, 1.2)),
+        ];
+        let unit = Unit::MegabytesPerSecond;
+        let both = ["net/stream", "net/copy"].map(|id| experiment(id, unit, all.clone()));
+        record(both.into())
+    };
+    let found = |plain: f64| {
+        let link = of(&advice(&of_plain(plain)), "Link between two sites").clone();
+        (link.verdict, link.reasons.join(" "))
+    };
+    let told = |times: &str| format!("Without encryption it took {times} times as much");
+    let kernel = Verdict::Choose(Placement::Kernel);
+    let (verdict, text) = found(0.9);
+    assert_eq!(verdict, kernel);
+    assert!(!text.contains("Without encryption"), "{text}");
+    let (verdict, text) = found(1.1);
+    assert_eq!(verdict, kernel, "they differ by more than that");
+    assert!(text.contains(&told("1.10")), "{text}");
+    assert!(page(&of_plain(1.1), &[]).contains(&told("1.10")));
+    let (verdict, text) = found(1.3);
+    assert_eq!(verdict, Verdict::CannotTell, "{text}");
+    assert!(text.contains(&told("1.30")), "{text}");
+    // The same of what is compared with its own plain one.
+    let device = |crypt: f64| {
+        let image = "none, ext4 in an image";
+        let all = vec![
+            series(image, Placement::None, 0, &rounds(2.0, 2.0)),
+            series("dm-crypt", Placement::Kernel, 0, &rounds(crypt, crypt)),
+        ];
+        let unit = Unit::MegabytesPerSecond;
+        let both = ["file/write", "file/read"].map(|id| experiment(id, unit, all.clone()));
+        let device = of(&advice(&record(both.into())), "Block device").clone();
+        device.reasons.join(" ")
+    };
+    assert!(device(1.6).contains(&told("1.25")), "{}", device(1.6));
+    assert!(!device(2.4).contains("Without encryption"));
+}
+
+/// A run on a kernel without IPsec and WireGuard, and without the programs for disks.
+#[test]
+fn who_did_not_run_on_a_link_is_named_with_what_did() {
+    let missing = |name: &str, placement| {
+        let mut one = series(name, placement, 0, &[]);
+        one.points.clear();
+        let why = Availability::cannot(format!("no {name} here"), "another kernel");
+        one.contender.availability = why;
+        one
+    };
+    let unit = Unit::MegabytesPerSecond;
+    let link = vec![
+        series("none, TCP", Placement::None, 0, &rounds(0.5, 0.5)),
+        series("TLS, rustls", Placement::User, 0, &rounds(1.0, 1.0)),
+        missing("IPsec", Placement::Kernel),
+    ];
+    let disk = vec![
+        missing("NBD", Placement::None),
+        missing("NBD over TLS", Placement::User),
+    ];
+    let links = ["net/stream", "net/copy"].map(|id| experiment(id, unit, link.clone()));
+    let disks = ["net/block-write", "net/block-read"];
+    let disks = disks.map(|id| experiment(id, unit, disk.clone()));
+    let record = record(links.into_iter().chain(disks).collect());
+    let found = advice(&record);
+    let link = of(&found, "Link between two sites");
+    assert_eq!(link.verdict, Verdict::NotMeasured);
+    let text = link.reasons.join(" ");
+    assert!(text.contains("none that does this could run"), "{text}");
+    assert!(text.contains("do less than it asks for: TLS, rustls."));
+    assert_eq!(link.absent.len(), 1, "{link:?}");
+    let disk = of(&found, "Disk over a network");
+    assert_eq!(disk.absent.len(), 1, "{disk:?}");
+    let page = page(&record, &[]);
+    assert!(page.contains("id=\"advice\"") && page.contains("no IPsec here. It would need"));
+    assert!(page.contains("no NBD over TLS here"));
+}
+
 /// Less than what the lab calls no difference is no choice, however sure it is.
 #[test]
 fn two_percent_are_no_choice() {
