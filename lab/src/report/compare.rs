@@ -19,8 +19,8 @@ const SAME_LENGTH: f64 = 1.2;
 /// What no interval of a run holds.
 const DRIFT: &str = "\
     A machine is not as fast at one time as at another, by clock, heat and what others do. Of two\n\
-    runs that drift is in each figure, and in no interval. What a figure is beside another contender\n\
-    of its own run (\"beside …\") is free of what slowed both.\n";
+    runs that drift is in each figure, and in no interval. What a figure is beside another\n\
+    contender of its own run (\"beside …\") is free of what slowed both.\n";
 
 /// Reads a record that `--json` wrote.
 pub fn read(path: &Path) -> Result<Record> {

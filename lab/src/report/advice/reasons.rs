@@ -57,7 +57,8 @@ impl Row {
         let why = if self.counted {
             "the bytes take another way"
         } else {
-            "that is drift, noise or another way of the bytes, and less than that can’t be told here"
+            "that is drift, noise or another way of the bytes, and less than that can’t be told \
+             here"
         };
         Some(format!(
             "Without encryption it took {times} times as much. Encryption saves no work: {why}."
