@@ -137,6 +137,7 @@ impl Migration {
         let mut tasks = JoinSet::new();
         let walked = self.walk(&place, &mut tasks).await;
         while tasks.join_next().await.is_some() {}
+        self.leave(&place, walked.is_ok()).await;
         if moves && walked.is_ok() {
             self.end_uploads(&place).await;
         }

@@ -4,6 +4,7 @@
 //! It is not synced: a line that a crash has cut off costs a comparison, no more. In memory each
 //! line is some 70 bytes, whatever the name's length.
 
+mod leaving;
 mod lines;
 
 #[cfg(test)]
@@ -50,6 +51,8 @@ pub(super) struct Ledger {
     /// None where nothing is to be noted: nothing is moved then.
     file: Option<Mutex<File>>,
     known: Mutex<Known>,
+    /// What is to be deleted at the target.
+    leaving: Mutex<Option<File>>,
 }
 
 impl Ledger {
@@ -72,6 +75,7 @@ impl Ledger {
                 path,
                 file: None,
                 known: Mutex::new(known),
+                leaving: Mutex::default(),
             });
         }
         let mut builder = DirBuilder::new();
@@ -94,6 +98,7 @@ impl Ledger {
             path,
             file: Some(Mutex::new(file)),
             known: Mutex::new(known),
+            leaving: Mutex::default(),
         };
         ledger.begin(source, target)?;
         Ok(ledger)

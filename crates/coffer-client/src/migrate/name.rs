@@ -1,5 +1,7 @@
 //! One name: its versions in order, and what is at the target that came of none of them.
 
+mod leaving;
+
 use std::sync::Arc;
 
 use crate::migrate::compare::{Same, same_time};
@@ -11,8 +13,8 @@ use crate::migrate::report::{Line, Proof};
 use crate::migrate::transfer::Seen;
 use crate::migrate::{Migration, Mode};
 use crate::mover::{Event, Moved};
+use crate::s3::ListedVersion;
 use crate::s3::checksum::{Algorithm, Checksum};
-use crate::s3::{ListedVersion, ObjectName};
 
 /// What became of a version.
 struct Outcome {
@@ -55,7 +57,7 @@ impl Migration {
         }
         for (there, used) in both.there.iter().zip(&matched.used) {
             if !used {
-                self.left_over(place, both, there, deletes).await;
+                self.left_over(place, both, there, deletes);
             }
         }
     }
@@ -302,75 +304,6 @@ impl Migration {
             }
         }
         self.report.line(&line);
-    }
-
-    /// A version at the target that came of none that the source has now.
-    async fn left_over(
-        &self,
-        place: &Arc<Place>,
-        both: &Both,
-        there: &ListedVersion,
-        deletes: bool,
-    ) {
-        let key = &both.key;
-        let mut is_ours = place.ledger.is_ours(key, there);
-        let mut problem = None;
-        let is_to_go = is_ours && !both.is_hidden && deletes;
-        let mut is_deleted = false;
-        if is_to_go && self.options.delete && self.options.mode == Mode::Move {
-            match self.delete_at_target(place, there).await {
-                // What another has put there by now is theirs.
-                Ok(is_done) => (is_ours, is_deleted) = (is_done, is_done),
-                Err(error) => {
-                    problem = Some(error.to_string());
-                    place.count(|tally| tally.missing += 1);
-                    let what = format!("s3://{}/{} is gone at the source", place.to, key);
-                    self.missing(&what, &error);
-                }
-            }
-        }
-        let is_gone = is_ours && !both.is_hidden;
-        let outcome = match (is_ours, is_gone) {
-            (true, true) if is_deleted => "deleted",
-            (true, true) => "gone",
-            (true, false) => "unread",
-            (false, _) => "only-at-target",
-        };
-        place.count(|tally| {
-            tally.gone += u64::from(is_gone);
-            tally.deleted += u64::from(is_deleted);
-            tally.unread += u64::from(is_ours && !is_gone);
-            tally.others += u64::from(!is_ours);
-        });
-        self.report.line(&Line {
-            outcome,
-            bucket: &place.to,
-            key,
-            source_version: "",
-            modified: &there.object.modified,
-            bytes: there.object.bytes,
-            is_marker: there.is_marker,
-            target_version: Some(&there.version_id),
-            checksum: None,
-            proof: None,
-            problem,
-        });
-    }
-
-    /// False where another has put something else in its place.
-    async fn delete_at_target(
-        &self,
-        place: &Place,
-        there: &ListedVersion,
-    ) -> Result<bool, MigrateError> {
-        let mut name = ObjectName::new(&place.to, &there.object.key);
-        if !place.keeps_versions && !there.is_marker {
-            return self.delete_seen(&name, &there.object.etag).await;
-        }
-        let version_id = Some(there.version_id.clone());
-        name.version_id = version_id.filter(|_| place.keeps_versions);
-        self.target.delete_object(&name).await?;
-        Ok(true)
     }
 }
 

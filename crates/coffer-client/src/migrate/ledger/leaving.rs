@@ -1,0 +1,108 @@
+//! What is to be deleted at the target, until both lists have come to their ends in order. It lies
+//! in a file without a name, for there may be more than memory holds.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Ledger;
+use crate::migrate::error::MigrateError;
+use crate::s3::{ListedObject, ListedVersion};
+
+/// A version of the target, as a line of that file.
+#[derive(Serialize, Deserialize)]
+struct Leaver {
+    /// Its name at the source.
+    key: String,
+    /// Its name at the target.
+    name: String,
+    bytes: u64,
+    etag: String,
+    modified: String,
+    version_id: String,
+    is_latest: bool,
+    is_marker: bool,
+}
+
+impl Leaver {
+    fn of(key: &str, there: &ListedVersion) -> Self {
+        Self {
+            key: key.to_owned(),
+            name: there.object.key.clone(),
+            bytes: there.object.bytes,
+            etag: there.object.etag.clone(),
+            modified: there.object.modified.clone(),
+            version_id: there.version_id.clone(),
+            is_latest: there.is_latest,
+            is_marker: there.is_marker,
+        }
+    }
+
+    fn parted(self) -> (String, ListedVersion) {
+        let object = ListedObject {
+            key: self.name,
+            bytes: self.bytes,
+            etag: self.etag,
+            modified: self.modified,
+        };
+        let there = ListedVersion {
+            object,
+            version_id: self.version_id,
+            is_latest: self.is_latest,
+            is_marker: self.is_marker,
+        };
+        (self.key, there)
+    }
+}
+
+impl Ledger {
+    /// Notes a version of the target that is to be deleted, if nothing comes out of order.
+    pub(in crate::migrate) fn leaves(
+        &self,
+        key: &str,
+        there: &ListedVersion,
+    ) -> Result<(), MigrateError> {
+        let mut line = serde_json::to_vec(&Leaver::of(key, there)).unwrap_or_default();
+        line.push(b'\n');
+        let mut file = self.leaving.lock();
+        let file = match &mut *file {
+            Some(file) => file,
+            none => none.insert(self.unnamed()?),
+        };
+        file.write_all(&line).map_err(self.failed("writing"))
+    }
+
+    /// All that was noted so, with the names at the source, from the first.
+    pub(in crate::migrate) fn leaving(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(String, ListedVersion), MigrateError>>, MigrateError>
+    {
+        let mut file = self.leaving.lock().take();
+        if let Some(file) = &mut file {
+            let sought = file.seek(SeekFrom::Start(0));
+            sought.map_err(self.failed("reading"))?;
+        }
+        let lines = { file.into_iter() }.flat_map(|file| BufReader::new(file).lines());
+        Ok(lines.map(|line| {
+            let read = line.and_then(|line| Ok(serde_json::from_str::<Leaver>(&line)?));
+            read.map(Leaver::parted).map_err(self.failed("reading"))
+        }))
+    }
+
+    /// The lock of the ledger keeps others from that place.
+    fn unnamed(&self) -> Result<File, MigrateError> {
+        let path = self.path.with_extension("leaving");
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true);
+        let opened = options.mode(0o600).open(&path);
+        let opened = opened.map_err(self.failed("opening"))?;
+        std::fs::remove_file(&path).map_err(self.failed("removing"))?;
+        Ok(opened)
+    }
+
+    fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> MigrateError + use<> {
+        MigrateError::local(doing, &self.path.with_extension("leaving"))
+    }
+}

@@ -1,0 +1,137 @@
+//! What is at the target and came of no version that the source has now. It is deleted when both
+//! lists have come to their ends in order: a name that comes late looks as if it were gone.
+
+use std::sync::Arc;
+
+use tokio::task::{JoinSet, block_in_place};
+
+use crate::migrate::error::MigrateError;
+use crate::migrate::place::Place;
+use crate::migrate::plan::Both;
+use crate::migrate::report::Line;
+use crate::migrate::{Migration, Mode};
+use crate::s3::{ListedVersion, ObjectName};
+
+impl Migration {
+    /// A version at the target that came of none that the source has now.
+    pub(super) fn left_over(
+        &self,
+        place: &Place,
+        both: &Both,
+        there: &ListedVersion,
+        deletes: bool,
+    ) {
+        let is_ours = place.ledger.is_ours(&both.key, there);
+        let is_to_go = is_ours && !both.is_hidden && deletes;
+        if is_to_go && self.options.delete && self.options.mode == Mode::Move {
+            if let Err(error) = place.ledger.leaves(&both.key, there) {
+                self.parted(place, (&both.key, there), Err(error));
+            }
+            return;
+        }
+        let outcome = match (is_ours, both.is_hidden) {
+            (true, false) => "gone",
+            (true, true) => "unread",
+            (false, _) => "only-at-target",
+        };
+        self.note_left(place, (&both.key, there), outcome, None);
+    }
+
+    /// Deletes what was found to be gone, if both lists have come in order.
+    pub(in crate::migrate) async fn leave(self: &Arc<Self>, place: &Arc<Place>, is_in_order: bool) {
+        if let Err(error) = self.leave_all(place, is_in_order).await {
+            place.count(|tally| tally.missing += 1);
+            self.missing(&place.text, &error);
+        }
+    }
+
+    async fn leave_all(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        is_in_order: bool,
+    ) -> Result<(), MigrateError> {
+        let mut tasks = JoinSet::new();
+        let mut leaving = place.ledger.leaving()?;
+        while let Some(leaver) = block_in_place(|| leaving.next()) {
+            let (key, there) = leaver?;
+            if !is_in_order {
+                self.note_left(place, (&key, &there), "gone", None);
+                continue;
+            }
+            while tasks.len() >= self.options.jobs {
+                tasks.join_next().await;
+            }
+            let (migration, place) = (Arc::clone(self), Arc::clone(place));
+            tasks.spawn(async move {
+                let deleted = migration.delete_at_target(&place, &there).await;
+                migration.parted(&place, (&key, &there), deleted);
+            });
+        }
+        while tasks.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    /// Notes what became of a version that was to be deleted.
+    fn parted(
+        &self,
+        place: &Place,
+        what: (&str, &ListedVersion),
+        deleted: Result<bool, MigrateError>,
+    ) {
+        match deleted {
+            Ok(true) => self.note_left(place, what, "deleted", None),
+            // What another has put there by now is theirs.
+            Ok(false) => self.note_left(place, what, "only-at-target", None),
+            Err(error) => {
+                place.count(|tally| tally.missing += 1);
+                let name = format!("s3://{}/{} is gone at the source", place.to, what.0);
+                self.missing(&name, &error);
+                self.note_left(place, what, "gone", Some(error.to_string()));
+            }
+        }
+    }
+
+    fn note_left(
+        &self,
+        place: &Place,
+        (key, there): (&str, &ListedVersion),
+        outcome: &'static str,
+        problem: Option<String>,
+    ) {
+        place.count(|tally| match outcome {
+            "deleted" => (tally.gone, tally.deleted) = (tally.gone + 1, tally.deleted + 1),
+            "gone" => tally.gone += 1,
+            "unread" => tally.unread += 1,
+            _ => tally.others += 1,
+        });
+        self.report.line(&Line {
+            outcome,
+            bucket: &place.to,
+            key,
+            source_version: "",
+            modified: &there.object.modified,
+            bytes: there.object.bytes,
+            is_marker: there.is_marker,
+            target_version: Some(&there.version_id),
+            checksum: None,
+            proof: None,
+            problem,
+        });
+    }
+
+    /// False where another has put something else in its place.
+    async fn delete_at_target(
+        &self,
+        place: &Place,
+        there: &ListedVersion,
+    ) -> Result<bool, MigrateError> {
+        let mut name = ObjectName::new(&place.to, &there.object.key);
+        if !place.keeps_versions && !there.is_marker {
+            return self.delete_seen(&name, &there.object.etag).await;
+        }
+        let version_id = Some(there.version_id.clone());
+        name.version_id = version_id.filter(|_| place.keeps_versions);
+        self.target.delete_object(&name).await?;
+        Ok(true)
+    }
+}
