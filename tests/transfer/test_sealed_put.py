@@ -128,6 +128,11 @@ def test_a_ticket_is_for_one_subject_and_name_and_good_once(serving, client):
     assert sealed.request(serving, "GET", ticket)[0] == 404
     status, _, answer = sealed.commit(serving, "/open/mine", ticket, body=b"body")
     assert (status, sealed.refused_code(answer)) == (400, "InvalidRequest")
+    client.put_object(Bucket="open", Key="source", Body=b"another")
+    source = {"x-amz-copy-source": "/open/source"}
+    status, _, answer = sealed.commit(serving, "/open/mine", ticket, headers=source)
+    assert (status, sealed.refused_code(answer)) == (400, "InvalidRequest")
+    assert sealed.ask_for(serving, "/open/mine")[0] == 404, "nothing was copied"
     assert sealed.commit(serving, "/open/mine", ticket)[0] == 200
     assert sealed.commit(serving, "/open/mine", ticket)[0] == 404
     assert read(client, "mine") == body

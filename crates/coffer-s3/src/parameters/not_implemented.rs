@@ -11,6 +11,7 @@ use s3s::{S3Error, S3Result, s3_error};
 use crate::errors::details::{carried, of_argument};
 use crate::errors::{custom, not_implemented, of_conditions};
 use crate::http::percent::form_pairs;
+use crate::parameters::transfer::TRANSFER;
 
 const EVENT_HOLD: &str = "A hold until an event";
 
@@ -39,6 +40,9 @@ const OF_DELETIONS: [&str; 2] = ["x-amz-if-match-last-modified-time", "x-amz-if-
 
 /// Operations that are none of a copy, which a client may mean that names a source.
 const NO_COPIES: [&str; 4] = ["DeleteObject", "DeleteObjects", "GetObject", "HeadObject"];
+
+/// Operations that a request becomes by naming a source, whatever else it says.
+const COPIES: [&str; 2] = ["CopyObject", "UploadPartCopy"];
 
 /// Conditions on what is there, which most writes have.
 const CONDITIONS: [HeaderName; 4] = [
@@ -168,6 +172,13 @@ pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
         );
         let told = [("ArgumentName", "x-amz-copy-source".to_owned())];
         return Err(carried(error, &told));
+    }
+    if COPIES.contains(&operation) && headers.contains_key(TRANSFER) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "What has been sent sealed is not copied from elsewhere: its commit names no \
+             x-amz-copy-source"
+        ));
     }
     for (name, value) in headers {
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else {

@@ -100,6 +100,12 @@ fn what_stands_at_another_place_is_told_so() {
         assert_eq!(refused.code().as_str(), "InvalidArgument", "{operation}");
     }
     assert!(check_headers("CopyObject", &headers).is_ok());
+    // Of a commit of what came sealed, a copy would be made of something else.
+    headers.insert(TRANSFER, HeaderValue::from_static("a ticket"));
+    for operation in COPIES {
+        let refused = check_headers(operation, &headers).err().unwrap();
+        assert_eq!(refused.code().as_str(), "InvalidRequest", "{operation}");
+    }
 }
 
 #[test]
