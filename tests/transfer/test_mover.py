@@ -384,3 +384,13 @@ def test_another_program_reads_what_was_put(mover, bucket, tmp_path):
         f"c:{bucket}/t",
     ]
     subprocess.run(list(map(str, command)), env=environment, check=True, timeout=120)
+
+
+def test_empty_folders_are_told(mover, bucket, tmp_path):
+    for folder in ("with/one", "with/nothing", "without"):
+        (tmp_path / "tree" / folder).mkdir(parents=True)
+    (tmp_path / "tree/with/one/file").write_bytes(b"x")
+    _, told = mover.run("put", "-r", tmp_path / "tree", f"s3://{bucket}/tree/")
+    assert "note: 2 empty folders are left out" in told
+    events = mover.events("put", "-r", tmp_path / "tree", f"s3://{bucket}/tree/")
+    assert events[-1]["empty_folders"] == 2

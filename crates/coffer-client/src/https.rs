@@ -43,7 +43,9 @@ impl HttpsServer {
     /// [`ClientError::NoAddress`], also for one with more than a host and a port.
     pub fn parse(text: &str) -> Result<Self, ClientError> {
         let uri: Uri = text.parse().map_err(|_| ClientError::NoAddress)?;
-        if uri.scheme_str() != Some("https") || !matches!(uri.path(), "" | "/") {
+        // A name and a secret before the host would be told in errors.
+        let has_user = { uri.authority() }.is_some_and(|it| it.as_str().contains('@'));
+        if uri.scheme_str() != Some("https") || !matches!(uri.path(), "" | "/") || has_user {
             return Err(ClientError::NoAddress);
         }
         let host = uri.host().ok_or(ClientError::NoAddress)?.to_owned();

@@ -119,6 +119,12 @@ pub const PART_COUNT_MAX: u64 = 10_000;
 /// Bytes of an object that is copied in one piece, and of a part that is copied: S3's limit.
 pub const COPY_BYTES_MAX: u64 = 5 << 30;
 
+/// Bytes of an object: what a file can hold, which the system counts with a sign.
+pub const OBJECT_BYTES_MAX: u64 = i64::MAX as u64;
+
+/// Pages of a list, one after the other, in which nothing is.
+pub const EMPTY_PAGES: u32 = 1_000;
+
 /// Parts of an object whose lengths are asked for one by one, where the server lists none.
 pub const PART_HEADS_MAX: u32 = 1_000;
 

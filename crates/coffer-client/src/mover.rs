@@ -53,7 +53,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::limits::{REST_PAUSE, REST_WAIT};
-use crate::s3::{Client, ObjectHead, ObjectName, Page, S3Error};
+use crate::s3::{Client, EmptyPages, ObjectHead, ObjectName, Page, S3Error};
 
 pub use self::error::MoverError;
 pub use self::events::{Event, Failure, Moved, Watch};
@@ -176,20 +176,29 @@ impl Mover {
     async fn reason(&self, name: &ObjectName, bare: S3Error) -> S3Error {
         let range = [("range".to_owned(), "bytes=0-0".to_owned())];
         match self.client.get_object(name, &range).await {
+            // That it speaks TLS is said in the body as well.
             Err(
-                told @ S3Error::Refused {
+                told @ (S3Error::Refused {
                     status: 400 | 401 | 403,
                     ..
-                },
+                }
+                | S3Error::Client(_)),
             ) => told,
             _ => bare,
         }
     }
 
     /// A part of the list of objects whose names begin with that of a place.
-    async fn page(&self, place: &Location, after: Option<&str>) -> Result<Page, MoverError> {
+    async fn page(
+        &self,
+        place: &Location,
+        after: Option<&str>,
+        empty: &mut EmptyPages,
+    ) -> Result<Page, MoverError> {
         let Location { bucket, key } = place;
-        Ok(self.client.list_objects(bucket, key, None, after).await?)
+        let page = self.client.list_objects(bucket, key, None, after).await?;
+        empty.count(&self.client, page.objects.is_empty())?;
+        Ok(page)
     }
 
     /// Forgets what was noted of folders, when all of a command is done: the next moves them anew.

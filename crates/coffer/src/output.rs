@@ -7,3 +7,5 @@ pub mod moments;
 pub mod table;
 
 pub mod asking;
+
+pub(crate) mod streams;

@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 use crate::limits::MIGRATE_VERSIONS;
 use crate::migrate::error::MigrateError;
 use crate::mover::{MoverError, Seen, is_unfinished, mtime_text};
-use crate::s3::{Client, ListedObject, ListedVersion};
+use crate::s3::{Client, EmptyPages, ListedObject, ListedVersion};
 
 pub(super) use self::hidden::Hidden;
 
@@ -75,6 +75,7 @@ pub(super) struct Listed {
     side: &'static str,
     page: VecDeque<ListedVersion>,
     after: After,
+    empty: EmptyPages,
     last: Option<String>,
 }
 
@@ -92,6 +93,7 @@ impl Listed {
             side,
             page: VecDeque::new(),
             after: After::First,
+            empty: EmptyPages::default(),
             last: None,
         }
     }
@@ -164,6 +166,7 @@ impl Listed {
                 }
             };
             self.page = page.into();
+            self.empty.count(&self.client, self.page.is_empty())?;
         }
         Ok(self.page.front())
     }

@@ -23,12 +23,23 @@ pub enum SourceUrl {
     Folder(PathBuf),
 }
 
+/// An address without the name and secret that may stand before its host.
+fn without_secret(text: &str) -> String {
+    match text
+        .split_once("://")
+        .map(|(scheme, rest)| (scheme, rest.rsplit_once('@')))
+    {
+        Some((scheme, Some((_, host)))) => format!("{scheme}://{host}"),
+        _ => text.to_owned(),
+    }
+}
+
 impl std::str::FromStr for SourceUrl {
     type Err = MigrateError;
 
     fn from_str(text: &str) -> Result<Self, MigrateError> {
         let wrong = |problem| MigrateError::Source {
-            text: text.to_owned(),
+            text: without_secret(text),
             problem,
         };
         if let Some(path) = text.strip_prefix("file://") {

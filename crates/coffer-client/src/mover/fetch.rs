@@ -191,8 +191,10 @@ impl Mover {
         let comparing = { request.clone() }.header("x-amz-checksum-mode", "ENABLED");
         match self.client.send(&comparing).await {
             // A server that knows no checksums.
-            Err(error) if error.is_about_checksums() => Ok(self.client.send(&request).await?),
-            answered => Ok(answered?),
+            Err(error) if error.is_about_checksums() => {
+                Ok(self.client.send(&request).await?.of_object()?)
+            }
+            answered => Ok(answered?.of_object()?),
         }
     }
 
@@ -215,7 +217,7 @@ impl Mover {
         // What breaks is asked for again by who waits for all of it.
         let answer = match self.client.send_once(&request).await {
             Err(error) if error.is_changed() => return Err(MoverError::ObjectChanged),
-            answered => answered?,
+            answered => answered?.of_object()?,
         };
         if let Some(etag) = answer.header("etag")
             && !wanted.etag.is_empty()

@@ -5,6 +5,8 @@ mod paths;
 
 mod going_on;
 
+mod counts;
+
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +14,9 @@ use std::sync::Arc;
 use tokio::task::{JoinSet, block_in_place, yield_now};
 use walkdir::{DirEntry, WalkDir};
 
+pub use self::counts::Counts;
+
+use self::counts::EmptyFolders;
 use self::going_on::note_fetched;
 use self::paths::{key_of, path_of};
 use crate::limits::PART_BYTES;
@@ -21,18 +26,7 @@ use crate::mover::events::Event;
 use crate::mover::journal::Notes;
 use crate::mover::location::Location;
 use crate::mover::target::{check, is_unfinished};
-use crate::s3::{ListedObject, ObjectHead, ObjectName};
-
-/// How many of a folder's files or a prefix's objects went well.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Those that are where they should be.
-    pub done: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Those that are not. Each was told.
-    pub failed: u64,
-}
+use crate::s3::{EmptyPages, ListedObject, ObjectHead, ObjectName};
 
 /// Works on many things at once, and counts.
 struct Crowd {
@@ -104,15 +98,6 @@ impl Crowd {
     }
 }
 
-impl Counts {
-    /// Counts what another piece of work did, too.
-    pub fn include(&mut self, other: Self) {
-        self.done += other.done;
-        self.bytes += other.bytes;
-        self.failed += other.failed;
-    }
-}
-
 impl Mover {
     /// Stores these files, many at once. One that fails is told and counted.
     pub async fn put_files(self: &Arc<Self>, files: Vec<(PathBuf, ObjectName)>) -> Counts {
@@ -163,7 +148,9 @@ impl Mover {
         let mut crowd = Crowd::new(self);
         let walk = WalkDir::new(from).follow_links(self.options.follow_links);
         let mut walk = walk.into_iter();
+        let mut folders = EmptyFolders::default();
         while let Some(entry) = block_in_place(|| walk.next()) {
+            folders.see(&entry);
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
@@ -201,6 +188,7 @@ impl Mover {
             let work = async move { mover.put_below(&path, &name, &notes).await };
             crowd.add(what, work).await;
         }
+        crowd.counts.empty_folders = folders.count();
         crowd.all().await
     }
 
@@ -238,10 +226,10 @@ impl Mover {
         notes: &Arc<Notes>,
     ) -> Result<Counts, MoverError> {
         let mut crowd = Crowd::new(self);
-        let mut after = None;
+        let (mut after, mut empty) = (None, EmptyPages::default());
         let mut has_any = false;
         loop {
-            let page = self.page(from, after.as_deref()).await?;
+            let page = self.page(from, after.as_deref(), &mut empty).await?;
             has_any |= !page.objects.is_empty();
             for object in page.objects {
                 let what = format!("s3://{}/{}", from.bucket, object.key);
@@ -356,10 +344,10 @@ impl Mover {
             });
         }
         let mut crowd = Crowd::new(self);
-        let mut after = None;
+        let (mut after, mut empty) = (None, EmptyPages::default());
         let mut has_any = false;
         loop {
-            let page = self.page(from, after.as_deref()).await?;
+            let page = self.page(from, after.as_deref(), &mut empty).await?;
             has_any |= !page.objects.is_empty();
             for object in page.objects {
                 let rest = object.key.strip_prefix(&from.key).unwrap_or(&object.key);

@@ -9,7 +9,7 @@ use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Failure};
 use crate::mover::folders::Counts;
 use crate::mover::location::Location;
-use crate::s3::{Deleted, ListedObject, ListedVersion, ObjectName, S3Error};
+use crate::s3::{Deleted, EmptyPages, ListedObject, ListedVersion, ObjectName, S3Error};
 
 impl Mover {
     /// Deletes an object. That there is none is no error, as with S3, but where the name is that of
@@ -47,13 +47,14 @@ impl Mover {
             removed(&ObjectName::new(&from.bucket, &object.key));
         };
         let mut after: Option<String> = None;
+        let mut empty = EmptyPages::default();
         // What was to be deleted by a request whose answer was lost: in a bucket with versions, the
         // same request once more would put second delete markers.
         let mut unknown: Vec<ListedObject> = Vec::new();
         let mut attempt = 0;
         let mut has_any = false;
         loop {
-            let page = self.page(from, after.as_deref()).await?;
+            let page = self.page(from, after.as_deref(), &mut empty).await?;
             has_any |= !page.objects.is_empty();
             let listed: HashSet<&str> = { page.objects.iter() }
                 .map(|object| object.key.as_str())
@@ -120,7 +121,9 @@ impl Mover {
             let prefix = key.clone();
             return Err(MoverError::NoneBegins { prefix });
         }
+        let mut empty = EmptyPages::default();
         loop {
+            empty.count(&self.client, page.versions.is_empty())?;
             // What a page begins behind is still there when it is asked for.
             let next = match &page.next {
                 Some(after) => Some(self.client.list_versions(bucket, key, Some(after)).await?),

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
+use http::header::ETAG;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::timeout;
 
 use crate::limits::{S3_SLICE_BYTES, S3_STANDSTILL};
-use crate::s3::error::S3Error;
+use crate::s3::error::{NO_ETAG, S3Error};
 
 /// Is told of bytes that have gone out, and, as a negative number, of those that have to go again.
 pub type Sent = Arc<dyn Fn(i64) + Send + Sync>;
@@ -98,6 +99,20 @@ impl Answer {
     /// A header that is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The same, if it is of an object, and not of what stands before the service.
+    ///
+    /// # Errors
+    /// [`S3Error::Unreadable`].
+    pub(crate) fn of_object(self) -> Result<Self, S3Error> {
+        if self.headers.contains_key(ETAG) {
+            return Ok(self);
+        }
+        Err(S3Error::Unreadable {
+            endpoint: self.endpoint.to_string(),
+            problem: NO_ETAG,
+        })
     }
 
     /// More of the body; none at its end.

@@ -35,6 +35,14 @@ impl Endpoint {
                 .to_owned(),
         };
         let uri: Uri = text.parse().map_err(|_| wrong())?;
+        // A secret may stand there, and the address is told in errors.
+        if { uri.authority() }.is_some_and(|it| it.as_str().contains('@')) {
+            return Err(ClientError::Endpoint {
+                problem: "an address takes no name and secret before the host: give them with \
+                          --credentials, a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                    .to_owned(),
+            });
+        }
         let host = uri.host().filter(|host| !host.is_empty());
         let host = host.ok_or_else(wrong)?.to_owned();
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
@@ -112,6 +120,15 @@ mod tests {
         ] {
             let told = Endpoint::parse(wrong).unwrap_err().to_string();
             assert!(told.starts_with("--endpoint: write"), "{wrong}: {told}");
+        }
+        for wrong in [
+            "https://user:hidden@h:9000",
+            "http://hidden@h",
+            "https://:hidden@h/",
+        ] {
+            let told = Endpoint::parse(wrong).unwrap_err().to_string();
+            assert!(told.contains("takes no name and secret"), "{told}");
+            assert!(!told.contains("hidden"), "{told}");
         }
     }
 }

@@ -40,7 +40,10 @@ pub enum S3Error {
         problem: String,
     },
     /// The answer is not what S3 answers.
-    #[error("{endpoint} gave an answer that {problem}; is there an S3 service at that address?")]
+    #[error(
+        "{endpoint} gave an answer that {problem}; is there an S3 service at that address, and no \
+         login page or proxy that answers in its place?"
+    )]
     Unreadable {
         /// The server.
         endpoint: String,
@@ -48,6 +51,10 @@ pub enum S3Error {
         problem: &'static str,
     },
 }
+
+/// What is wrong with an answer about an object that S3 can't have given: a login page, as it may
+/// be, is no object, and nothing was stored there.
+pub(crate) const NO_ETAG: &str = "is no S3 answer: it has no ETag";
 
 impl S3Error {
     /// S3's code, if the server answered with one.
@@ -204,11 +211,11 @@ fn is_of_administration(body: &[u8]) -> bool {
 }
 
 /// Whether a port that speaks TLS answers plain HTTP by a sentence, as many servers do. S3's own
-/// refusals are XML; of an answer to HEAD there is only its type.
+/// refusals are XML. An answer without a body, as any to HEAD, shows nothing of it.
 pub(super) fn is_for_https(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
     let names_tls = ["HTTPS", "https://", "TLS", "SSL"];
-    let names_tls = text.is_empty() || names_tls.iter().any(|name| text.contains(name));
+    let names_tls = names_tls.iter().any(|name| text.contains(name));
     let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
     let is_sentence = kind.is_some_and(|kind| kind.starts_with(b"text/"));
     status == StatusCode::BAD_REQUEST && is_sentence && names_tls
@@ -273,6 +280,8 @@ fn clocks(headers: &HeaderMap, now: OffsetDateTime) -> String {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     fn refused(status: u16, headers: &[(&'static str, &str)], body: &str) -> S3Error {
@@ -352,6 +361,15 @@ mod tests {
         for status in [400, 403, 404, 409, 412, 501] {
             assert!(!refused(status, &[], "").is_passing(), "{status}");
         }
+    }
+
+    #[test]
+    fn only_a_sentence_of_tls_shows_a_port_for_it() {
+        let plain = HeaderValue::from_static("text/plain");
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, plain)]);
+        let shows = |body: &str| is_for_https(StatusCode::BAD_REQUEST, &headers, body.as_bytes());
+        assert!(shows("Client sent an HTTP request to an HTTPS server.\n"));
+        assert!(!shows("") && !shows("Bad Request"));
     }
 
     #[test]

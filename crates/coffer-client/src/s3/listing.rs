@@ -3,6 +3,7 @@
 use http::Method;
 use percent_encoding::percent_decode_str;
 
+use crate::limits::{EMPTY_PAGES, OBJECT_BYTES_MAX};
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
 use crate::s3::request::Request;
@@ -63,6 +64,24 @@ pub struct VersionsPage {
     pub next: Option<(String, String)>,
 }
 
+/// Counts pages of a list without anything in them, that come one after the other.
+#[derive(Debug, Default)]
+pub struct EmptyPages(u32);
+
+impl EmptyPages {
+    /// Takes another page.
+    ///
+    /// # Errors
+    /// [`S3Error::Unreadable`] after so many that the list may have no end.
+    pub fn count(&mut self, client: &Client, is_empty: bool) -> Result<(), S3Error> {
+        self.0 = if is_empty { self.0 + 1 } else { 0 };
+        if self.0 < EMPTY_PAGES {
+            return Ok(());
+        }
+        Err(client.unreadable("is one of 1,000 parts of a list in which nothing is"))
+    }
+}
+
 /// What is wrong with an answer that asks for itself once more.
 const COMES_TO_ITSELF: &str = "is a part of a list that comes to itself";
 
@@ -74,6 +93,7 @@ impl Client {
     pub async fn list_buckets(&self) -> Result<Vec<BucketEntry>, S3Error> {
         let mut buckets = Vec::new();
         let mut token: Option<String> = None;
+        let mut empty = EmptyPages::default();
         loop {
             let mut request = Request::of_service(Method::GET);
             if let Some(token) = &token {
@@ -93,6 +113,8 @@ impl Client {
                 })
             };
             let listed = answer.child("Buckets");
+            let is_empty = listed.is_none_or(|all| all.all("Bucket").next().is_none());
+            empty.count(self, is_empty)?;
             buckets.extend(
                 listed
                     .iter()
@@ -256,14 +278,15 @@ impl Names {
 
     fn object(&self, object: &Element) -> Result<ListedObject, &'static str> {
         let text = |name| object.text_of(name).unwrap_or_default().to_owned();
-        let size = object.value_of("Size").unwrap_or("0").parse();
+        let size = object.value_of("Size").unwrap_or("0").parse().ok();
+        let size = size.filter(|bytes| *bytes <= OBJECT_BYTES_MAX);
         Ok(ListedObject {
             key: self.decoded(
                 object
                     .value_of("Key")
                     .ok_or("has an object without a name")?,
             )?,
-            bytes: size.map_err(|_| "has an object without a size")?,
+            bytes: size.ok_or("has an object without a size")?,
             etag: text("ETag"),
             modified: text("LastModified"),
         })
@@ -334,6 +357,8 @@ mod tests {
             "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
             "<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>",
             "<ListBucketResult><Contents><Key>k</Key><Size>x</Size></Contents></ListBucketResult>",
+            "<ListBucketResult><Contents><Key>k</Key><Size>9223372036854775808</Size></Contents>\
+             </ListBucketResult>",
             "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>%FF</Key></Contents>\
              </ListBucketResult>",
         ] {

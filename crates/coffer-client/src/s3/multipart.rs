@@ -10,6 +10,7 @@ use crate::s3::body::Sent;
 use crate::s3::checksum::{Algorithm, Checksum, Running, md5_of_hex};
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
+use crate::s3::listing::EmptyPages;
 use crate::s3::objects::{ObjectName, Stored};
 use crate::s3::request::Request;
 use crate::s3::since::asked_at;
@@ -105,7 +106,7 @@ impl Client {
             .headers(headers)
             .body(body, sent);
         let answer = self.send(&request).await?;
-        Ok(Stored::of_headers(&answer.headers))
+        self.stored(&request, &answer.headers)
     }
 
     /// Has the server copy a range of an object, its end included, to a part.
@@ -147,6 +148,7 @@ impl Client {
     ) -> Result<Vec<ListedPart>, S3Error> {
         let mut parts = Vec::new();
         let mut after: Option<String> = None;
+        let mut empty = EmptyPages::default();
         loop {
             let mut request = name.request(Method::GET).query("uploadId", upload_id);
             if let Some(after) = after.take() {
@@ -156,6 +158,7 @@ impl Client {
             if answer.name != "ListPartsResult" {
                 return Err(self.unreadable("is no list of parts"));
             }
+            empty.count(self, answer.all("Part").next().is_none())?;
             parts.extend(answer.all("Part").filter_map(listed_part));
             let next = answer.value_of("NextPartNumberMarker");
             match next.filter(|_| answer.is_true("IsTruncated")) {
@@ -186,7 +189,8 @@ impl Client {
         request: &Request,
         whole: Option<&Checksum>,
     ) -> Result<Stored, S3Error> {
-        Ok(completed(whole, self.document_once(request).await?))
+        let answer = self.document_once(request).await?;
+        completed(whole, answer).map_err(|problem| self.unreadable(problem))
     }
 
     /// The same with headers such as `if-match`, and who is told when a request failed.
@@ -200,7 +204,8 @@ impl Client {
     ) -> Result<Stored, S3Error> {
         let mut request = completion(name, upload_id, parts, whole).headers(conditions);
         request.sent = sent;
-        Ok(completed(whole, self.document(&request).await?))
+        let answer = self.document(&request).await?;
+        completed(whole, answer).map_err(|problem| self.unreadable(problem))
     }
 
     /// How long the parts of an object are, in order, where the server lists them: of the content
@@ -316,7 +321,13 @@ fn completion(
 }
 
 /// What the answer to a completion says.
-fn completed(whole: Option<&Checksum>, (answer, headers): (Element, HeaderMap)) -> Stored {
+fn completed(
+    whole: Option<&Checksum>,
+    (answer, headers): (Element, HeaderMap),
+) -> Result<Stored, &'static str> {
+    if answer.name != "CompleteMultipartUploadResult" {
+        return Err("is no S3 answer to the end of an upload");
+    }
     let mut stored = Stored::of_headers(&headers);
     stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
     let told = answer.value_of(&ALGORITHM.element());
@@ -324,7 +335,7 @@ fn completed(whole: Option<&Checksum>, (answer, headers): (Element, HeaderMap)) 
     stored.checksum = whole
         .filter(|whole| is_of_all && told == Some(&whole.text()))
         .cloned();
-    stored
+    Ok(stored)
 }
 
 /// The ETag that an object of these parts has where those of parts are MD5s: the MD5 of them.

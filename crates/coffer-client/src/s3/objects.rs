@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use hyper::body::Bytes;
 
-use crate::limits::COMMIT_AGE_SLACK;
+use crate::limits::{COMMIT_AGE_SLACK, OBJECT_BYTES_MAX};
 use crate::s3::body::Answer;
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
@@ -101,8 +101,9 @@ impl ObjectHead {
         } else {
             "content-length"
         };
+        let bytes = text(length)?.parse().ok();
         Some(Self {
-            bytes: text(length)?.parse().ok()?,
+            bytes: bytes.filter(|bytes| *bytes <= OBJECT_BYTES_MAX)?,
             etag: text("etag").unwrap_or_default(),
             version_id: text("x-amz-version-id").filter(|id| id != "null"),
             checksum: Checksum::of_headers(&headers),
@@ -224,7 +225,20 @@ impl Client {
             Err(error) if error.is_about_checksums() => self.send(&request).await?,
             answered => answered?,
         };
-        ObjectHead::of_headers(answer.headers).ok_or_else(|| self.unreadable("tells no length"))
+        let head = ObjectHead::of_headers(answer.of_object()?.headers);
+        head.ok_or_else(|| self.unreadable("tells no length that an object can have"))
+    }
+
+    /// Whether nothing is there any more.
+    async fn is_gone(&self, name: &ObjectName) -> Result<bool, S3Error> {
+        match self.head_object(name).await {
+            Ok(_) => Ok(false),
+            // Of a delete marker, S3 says that it is none to be looked at.
+            Err(S3Error::Refused {
+                status: 404 | 405, ..
+            }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Asks for an object with headers such as `range` and `if-match`; its bytes come as they are
@@ -237,7 +251,8 @@ impl Client {
         name: &ObjectName,
         headers: &[(String, String)],
     ) -> Result<Answer, S3Error> {
-        self.send(&name.request(Method::GET).headers(headers)).await
+        let request = name.request(Method::GET).headers(headers);
+        self.send(&request).await?.of_object()
     }
 
     /// Deletes an object, or a version of it. Where the answer is lost, it is looked whether an
@@ -250,8 +265,8 @@ impl Client {
         let request = name.request(Method::DELETE);
         let mut attempt = 0;
         loop {
-            let error = match self.send_once(&request).await {
-                Ok(_) => return Ok(()),
+            let error = match self.delete_once(&request, name).await {
+                Ok(()) => return Ok(()),
                 Err(error) => error,
             };
             attempt += 1;
@@ -269,6 +284,16 @@ impl Client {
             }
             waited?;
         }
+    }
+
+    /// S3 answers 204. Of another success it is looked whether the object is gone: a login page
+    /// gives that, too, and deletes nothing.
+    async fn delete_once(&self, request: &Request, name: &ObjectName) -> Result<(), S3Error> {
+        let answer = self.send_once(request).await?;
+        if answer.status == StatusCode::NO_CONTENT || self.is_gone(name).await? {
+            return Ok(());
+        }
+        Err(self.unreadable("is no S3 answer to a deletion"))
     }
 
     /// Deletes up to 1,000 objects of a bucket at once.
@@ -308,7 +333,13 @@ impl Client {
             .query("delete", "")
             .header("content-md5", BASE64.encode(md5))
             .body(body, None);
-        let (answer, _) = self.document_if_answered(&request).await?;
+        let (mut answer, _) = self.document_if_answered(&request).await?;
+        // Some services answer nothing where nothing failed: the last is gone then.
+        if let Some(last) = names.last().filter(|_| answer.name.is_empty())
+            && self.is_gone(last).await?
+        {
+            answer.name = "DeleteResult".to_owned();
+        }
         outcomes(names, &answer).map_err(|problem| self.unreadable(problem))
     }
 

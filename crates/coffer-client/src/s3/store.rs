@@ -3,13 +3,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::{HeaderName, Method};
+use http::{HeaderMap, HeaderName, Method};
 use hyper::body::Bytes;
 
 use crate::s3::body::Sent;
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
-use crate::s3::error::S3Error;
+use crate::s3::error::{NO_ETAG, S3Error};
 use crate::s3::objects::{DESCRIPTION, METADATA, ObjectHead, ObjectName, REDIRECT_HEADER, Stored};
 use crate::s3::request::Request;
 use crate::s3::since::Since;
@@ -132,7 +132,20 @@ impl Client {
             }
             answered => answered?,
         };
-        Ok(Stored::of_headers(&answer.headers))
+        self.stored(request, &answer.headers)
+    }
+
+    /// What an answer says of what a request stored. S3 names the content by an ETag; an answer
+    /// without one is another's, and its bytes have gone out for nothing.
+    pub(crate) fn stored(&self, request: &Request, headers: &HeaderMap) -> Result<Stored, S3Error> {
+        let stored = Stored::of_headers(headers);
+        if !stored.etag.is_empty() {
+            return Ok(stored);
+        }
+        if let Some(sent) = &request.sent {
+            sent(-(request.body.len() as i64));
+        }
+        Err(self.unreadable(NO_ETAG))
     }
 
     /// Has the server copy an object, or a version of it, in one piece, of which this is the head.
@@ -164,8 +177,11 @@ impl Client {
 
     async fn copy_once(&self, request: &Request) -> Result<Stored, S3Error> {
         let (answer, headers) = self.document_once(request).await?;
+        let etag = answer.value_of("ETag");
+        let etag = etag.filter(|_| answer.name == "CopyObjectResult");
+        let etag = etag.ok_or_else(|| self.unreadable("is no S3 answer to a copy"))?;
         let mut stored = Stored::of_headers(&headers);
-        stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
+        stored.etag = etag.to_owned();
         Ok(stored)
     }
 
@@ -183,7 +199,7 @@ impl Client {
 
     async fn commit_once(&self, request: &Request) -> Result<Stored, S3Error> {
         let answer = self.send_once(request).await?;
-        Ok(Stored::of_headers(&answer.headers))
+        self.stored(request, &answer.headers)
     }
 
     /// What is there, if it is what was to be stored. What may not be looked at is none.

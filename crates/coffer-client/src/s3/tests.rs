@@ -3,6 +3,8 @@
 
 mod lost_answers;
 
+mod other_answers;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -172,7 +174,7 @@ async fn an_error_behind_a_success_is_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_that_ends_early_is_broken() {
-    let cut = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345";
+    let cut = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\netag: \"e\"\r\n\r\n12345";
     let (client, serving) = server(&[cut]);
     let mut object = client
         .get_object(&ObjectName::new("b", "k"), &[])

@@ -3,17 +3,25 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A name with its control characters escaped, so that no stored name can move a terminal's
-/// cursor or fake a line.
+/// cursor or fake a line, nor turn the order around in which it is read.
 pub fn printable(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for character in name.chars() {
-        if character.is_control() {
+        if character.is_control() || is_of_direction(character) {
             text.extend(character.escape_default())
         } else {
             text.push(character)
         }
     }
     text
+}
+
+/// Whether a character is a mark of the bidirectional algorithm (UAX #9, section 2).
+fn is_of_direction(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// A number of bytes for people: three digits or so, in decimal units.
@@ -116,6 +124,14 @@ mod tests {
     fn names() {
         assert_eq!(printable("a/ü \\ \"b\""), "a/ü \\ \"b\"");
         assert_eq!(printable("a\nb\u{1b}[2J\u{9b}"), r"a\nb\u{1b}[2J\u{9b}");
+        let marks = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202e}\u{2066}\u{2069}";
+        let escaped = r"\u{61c}\u{200e}\u{200f}\u{202a}\u{202e}\u{2066}\u{2069}";
+        assert_eq!(printable(marks), escaped);
+        // Letters of scripts that are read from the right stay.
+        assert_eq!(
+            printable("\u{5d0}\u{200d}\u{2029}"),
+            "\u{5d0}\u{200d}\u{2029}"
+        );
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Migration {
                 let request = Request::clone(request).headers(conditions);
                 let request = request.body(Bytes::clone(body), Some(sent));
                 let answer = self.target.send(&request).await?;
-                Ok(Stored::of_headers(&answer.headers))
+                self.target.stored(&request, &answer.headers)
             }
             Write::Complete {
                 upload_id,

@@ -173,7 +173,7 @@ async fn deleted(answers: &[&str], version_id: Option<&str>) -> (bool, Vec<Strin
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_deleted_is_not_deleted_again() {
-    let (gone, done, head) = (answer("404 x", ""), answer("200 OK", ""), found(&[]));
+    let (gone, done, head) = (answer("404 x", ""), answer("204 x", ""), found(&[]));
     let unreached = answer("502 x", "");
     for lost in ["", unreached.as_str()] {
         let asked = deleted(&[lost, &gone], None).await;
@@ -235,7 +235,6 @@ async fn an_answer_about_many_is_about_those_that_were_named() {
         serving.join().unwrap();
     }
     for said in [
-        String::new(),
         "<Html/>".to_owned(),
         failed("<Key>three</Key>"),
         failed("<Key>two</Key><VersionId>w</VersionId>"),
@@ -309,7 +308,10 @@ fn head_of(answer: &str) -> ObjectHead {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_described_otherwise_is_not_the_copy() {
     let other = found(&[("content-type", "text/html")]);
-    let done = answer("200 OK", "<R><ETag>c</ETag></R>");
+    let done = answer(
+        "200 OK",
+        "<CopyObjectResult><ETag>c</ETag></CopyObjectResult>",
+    );
     let (client, serving) = server(&["", &other, &done]);
     let (from, to) = (ObjectName::new("b", "from"), ObjectName::new("b", "to"));
     let head = head_of(&found(&[]));
@@ -340,7 +342,8 @@ async fn a_copy_that_was_made_is_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_breaks_off_behind_its_head_is_counted() {
     let cut = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n<CompleteMultipartUploadResult>";
-    let done = answer("200 OK", "<R><ETag>e</ETag></R>");
+    let ended = "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>";
+    let done = answer("200 OK", ended);
     let (client, serving) = server(&[cut, &done]);
     let failures = Arc::new(AtomicI64::new(0));
     let count = Arc::clone(&failures);

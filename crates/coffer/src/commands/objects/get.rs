@@ -16,6 +16,7 @@ use super::{
     parted, twice, unless_noted, until_interrupted,
 };
 use crate::error::Error;
+use crate::output::streams::check_output;
 
 /// `coffer get`.
 #[derive(Debug, Args)]
@@ -60,6 +61,9 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
             problem: "many objects can't go to standard output: name a folder in place of -"
                 .to_owned(),
         });
+    }
+    if is_stream {
+        check_output(io::stdout())?;
     }
     let progress = Arc::new(Progress::new(lines));
     let from = sources.iter().map(|from| location(from));

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use coffer_client::mover::{Location, MoverError};
-use coffer_client::s3::{Client, ListedObject, ListedVersion};
+use coffer_client::s3::{Client, EmptyPages, ListedObject, ListedVersion};
 use serde_json::json;
 
 use super::progress::Lines;
 use super::{Progress, ServiceArgs, Typed};
 use crate::error::Error;
 use crate::output::printable::{printable, size};
+use crate::output::streams::check_output;
 
 /// `coffer ls`.
 #[derive(Debug, Args)]
@@ -42,6 +43,7 @@ pub struct LsArgs {
 /// # Errors
 /// When they can't be listed, or not be written.
 pub async fn ls(typed: &Typed<'_>, args: &LsArgs) -> Result<ExitCode, Error> {
+    check_output(io::stdout())?;
     let progress = Arc::new(Progress::new(Lines::None));
     let client = typed.client(&args.service, &progress).await?;
     let form = match (args.service.json, args.long) {
@@ -100,12 +102,15 @@ async fn objects(
 ) -> Result<(), Error> {
     let delimiter = (!is_recursive).then_some("/");
     let (mut after, mut count) = (None, 0);
+    let mut empty = EmptyPages::default();
     loop {
         let page = { client }
             .list_objects(&place.bucket, &place.key, delimiter, after.as_deref())
             .await
             .map_err(MoverError::from)?;
-        count += page.prefixes.len() + page.objects.len();
+        let told = page.prefixes.len() + page.objects.len();
+        { empty.count(client, told == 0) }.map_err(MoverError::from)?;
+        count += told;
         write(page.prefixes.iter().map(|prefix| {
             if form == Form::Json {
                 json!({ "prefix": prefix }).to_string()
@@ -129,11 +134,13 @@ async fn objects(
 
 async fn versions(client: &Client, place: &Location, form: Form) -> Result<(), Error> {
     let (mut after, mut count) = (None, 0);
+    let mut empty = EmptyPages::default();
     loop {
         let page = { client }
             .list_versions(&place.bucket, &place.key, after.as_ref())
             .await
             .map_err(MoverError::from)?;
+        { empty.count(client, page.versions.is_empty()) }.map_err(MoverError::from)?;
         count += page.versions.len();
         write(
             page.versions

@@ -98,11 +98,15 @@ impl Progress {
             done,
             bytes,
             failed,
+            empty_folders,
         } = counts;
-        let said = json!({
+        let mut said = json!({
             "event": "summary", "done": done, "bytes": bytes, "failed": failed,
             "seconds": (seconds * 1000.0).round() / 1000.0,
         });
+        if *empty_folders > 0 {
+            said["empty_folders"] = (*empty_folders).into();
+        }
         let written = self.write(&said);
         written.map_err(|source| Error::Unwritten {
             remedy: String::new(),
@@ -110,6 +114,13 @@ impl Progress {
         })?;
         if self.lines == Lines::None {
             let is_terminal = io::IsTerminal::is_terminal(&io::stderr());
+            if *empty_folders > 0 {
+                let left_out = match empty_folders {
+                    1 => "1 empty folder is left out".to_owned(),
+                    many => format!("{many} empty folders are left out"),
+                };
+                self.say(&format!("note: {left_out}: objects lie in no folders"));
+            }
             let rate = size((*bytes as f64 / seconds.max(0.001)) as u64);
             if *failed > 0 {
                 self.say(&format!("error: {failed} failed, {done} went well"));

@@ -15,6 +15,7 @@ use super::{
     parted, twice, unless_noted, until_interrupted,
 };
 use crate::error::Error;
+use crate::output::streams::check_input;
 
 /// `coffer put`.
 #[derive(Debug, Args)]
@@ -55,6 +56,9 @@ pub struct PutArgs {
 /// Reads `NAME=VALUE`.
 fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    if name.is_empty() {
+        return Err("write a name before the =".to_owned());
+    }
     let name = format!("x-amz-meta-{}", name.to_ascii_lowercase());
     let is_header = http::HeaderName::try_from(&name).is_ok();
     let is_value = http::HeaderValue::try_from(value).is_ok();
@@ -89,6 +93,9 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
             problem: "standard input is no folder: name one in place of -, or leave out -r"
                 .to_owned(),
         });
+    }
+    if has_stream {
+        check_input(io::stdin())?;
     }
     let progress = Arc::new(Progress::new(lines));
     let to = location(to)?;
@@ -218,7 +225,7 @@ pub(super) fn one(moved: &Moved) -> Counts {
     Counts {
         done: 1,
         bytes: moved.bytes,
-        failed: 0,
+        ..Counts::default()
     }
 }
 

@@ -1,0 +1,149 @@
+//! Answers of what is no S3 service, such as a page that logs users in, and of odd services.
+
+use http::Method;
+use hyper::body::Bytes;
+
+use super::{answer, counting, server};
+use crate::s3::listing::EmptyPages;
+use crate::s3::{Client, DonePart, ObjectName, S3Error};
+
+/// What a network says to all until one logs in.
+fn page() -> String {
+    let body = "<html><title>Log in</title></html>";
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {length}\r\n\r\n{body}")
+}
+
+/// The same to HEAD.
+fn head_of_page() -> String {
+    "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 34\r\n\r\n".to_owned()
+}
+
+fn is_told<T>(answered: Result<T, S3Error>) {
+    let told = answered.err().unwrap().to_string();
+    assert!(told.contains("no login page or proxy"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_page_stores_nothing() {
+    let (client, serving) = server(&[&page(), &head_of_page()]);
+    let (net, sent) = counting();
+    let name = ObjectName::new("b", "k");
+    let stored = client.put_object(&name, &[], Bytes::from_static(b"12345"), Some(sent));
+    is_told(stored.await);
+    assert_eq!(net.load(std::sync::atomic::Ordering::Relaxed), 0);
+    serving.join().unwrap();
+    let (client, serving) = server(&[&page()]);
+    let part = client.upload_part(&name, ("u", 1), &[], Bytes::from_static(b"1"), None);
+    is_told(part.await);
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_without_an_etag_is_one_if_the_object_is_there() {
+    let bare = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    let md5_of_12345 = "827ccb0eea8a706c4c34a16891f84e7b";
+    let date = "Tue, 14 Nov 2023 22:13:20 GMT";
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: 5\r\netag: \"{md5_of_12345}\"\r\n\
+         date: {date}\r\nlast-modified: {date}\r\n\r\n"
+    );
+    let (client, serving) = server(&[bare, &head]);
+    let name = ObjectName::new("b", "k");
+    let stored = client.put_object(&name, &[], Bytes::from_static(b"12345"), None);
+    assert!(stored.await.unwrap().etag.contains(md5_of_12345));
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_page_is_no_object() {
+    let name = ObjectName::new("b", "k");
+    let (client, serving) = server(&[&page()]);
+    is_told(client.get_object(&name, &[]).await);
+    serving.join().unwrap();
+    let (client, serving) = server(&[&head_of_page()]);
+    is_told(client.head_object(&name).await);
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_ends_by_its_result_alone() {
+    let name = ObjectName::new("b", "k");
+    let part = DonePart {
+        number: 1,
+        etag: "e".to_owned(),
+        checksum: None,
+    };
+    for wrong in ["", "<Other><ETag>e</ETag></Other>"] {
+        let (client, serving) = server(&[&answer("200 OK", wrong)]);
+        let parts = std::slice::from_ref(&part);
+        let ended = client.complete_upload_if(&name, "u", parts, None, (&[], None));
+        is_told(ended.await);
+        serving.join().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_page_deletes_nothing() {
+    let name = ObjectName::new("b", "k");
+    let (page, head) = (page(), head_of_page());
+    let (client, serving) = server(&[&page, &head, &head]);
+    is_told(client.delete_object(&name).await);
+    serving.join().unwrap();
+    // Another success is believed where the object is gone.
+    let (client, serving) = server(&[&answer("200 OK", ""), &answer("404 x", "")]);
+    client.delete_object(&name).await.unwrap();
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_said_where_all_of_many_are_gone() {
+    let names = ["one", "two"].map(|key| ObjectName::new("b", key));
+    let empty = answer("200 OK", "");
+    let (client, serving) = server(&[&empty, &answer("404 x", "")]);
+    let deleted = client.delete_objects("b", &names).await.unwrap();
+    assert!(deleted.iter().all(|deleted| deleted.failure.is_none()));
+    let asked = serving.join().unwrap();
+    assert!(asked[1].0.starts_with("HEAD /b/two "), "{}", asked[1].0);
+    let (client, serving) = server(&[&empty, &answer("200 OK", "")]);
+    is_told(client.delete_objects("b", &names).await);
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lengths_that_no_file_has_are_told() {
+    let length = 1_u64 << 63;
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\netag: \"e\"\r\n\r\n");
+    let (client, serving) = server(&[&head]);
+    let told = client.head_object(&ObjectName::new("b", "k")).await;
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("no length that an object can have"), "{told}");
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_nothing_have_an_end() {
+    let (client, serving) = server(&[]);
+    serving.join().unwrap();
+    let count = |client: &Client, empty: &mut EmptyPages, pages: u32| {
+        (0..pages).try_for_each(|_| empty.count(client, true))
+    };
+    let mut empty = EmptyPages::default();
+    count(&client, &mut empty, 999).unwrap();
+    empty.count(&client, false).unwrap();
+    count(&client, &mut empty, 999).unwrap();
+    is_told(empty.count(&client, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_refusal_says_nothing_of_tls() {
+    let bare = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/html\r\ncontent-length: 0\r\n\r\n";
+    let (client, serving) = server(&[bare, bare]);
+    let name = ObjectName::new("b", "k");
+    for method in [Method::GET, Method::HEAD] {
+        let told = client.send(&name.request(method)).await.err().unwrap();
+        assert!(!told.to_string().contains("TLS"), "{told}");
+        assert_eq!(told.code(), Some("BadRequest"));
+    }
+    serving.join().unwrap();
+}
