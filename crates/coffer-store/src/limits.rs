@@ -72,6 +72,9 @@ pub const CHECKPOINT_FORCED_PAGES: u32 = 4 * CHECKPOINT_PAGES;
 /// How long after something was removed the write-ahead log is emptied, which may show it still.
 pub const TIDY_AFTER: Duration = Duration::from_secs(5);
 
+/// How long who asks whether something in doubt stands waits for others that find it out.
+pub const SETTLE_WAIT: Duration = Duration::from_secs(1);
+
 /// How long to wait for the next attempt when readers prevented it.
 pub const TIDY_AGAIN: Duration = Duration::from_secs(1);
 

@@ -1,33 +1,39 @@
 //! Whether a bucket keeps versions, as its catalog says and as it is known without asking that.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Result, StoreError};
 use crate::version::Versioning;
 
-/// A bucket's state as it was last known to stand: asking it costs nothing. While it is being
-/// changed, and after that has failed, writes ask the catalog.
+/// A bucket's state as it was last known to stand: asking it costs nothing. From the beginning of a
+/// change until what stands was read, writes ask the catalog.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownVersioning(Arc<Known>);
 
 #[derive(Debug)]
 struct Known {
     state: AtomicU8,
-    /// How many changes were begun.
-    begun: AtomicU64,
-    /// Which of them the state is of.
-    noted: AtomicU64,
+    /// Whether that is what stands.
+    is_sure: AtomicBool,
+    changes: Mutex<Changes>,
+}
+
+#[derive(Debug, Default)]
+struct Changes {
+    begun: u64,
+    ended: u64,
 }
 
 impl KnownVersioning {
     pub(crate) fn new(state: Versioning) -> Self {
         Self(Arc::new(Known {
             state: AtomicU8::new(state.number()),
-            begun: AtomicU64::new(0),
-            noted: AtomicU64::new(0),
+            is_sure: AtomicBool::new(true),
+            changes: Mutex::default(),
         }))
     }
 
@@ -38,23 +44,35 @@ impl KnownVersioning {
 
     /// As it is for a write, in its transaction.
     pub(crate) fn state_in(&self, connection: &Connection) -> Result<Versioning> {
-        let noted = self.0.noted.load(Ordering::SeqCst);
-        if noted == self.0.begun.load(Ordering::SeqCst) {
+        if self.0.is_sure.load(Ordering::Acquire) {
             return Ok(self.state());
         }
         state_of(connection)
     }
 
-    /// From now on it may change. Gives the change's number.
-    pub(crate) fn begin_change(&self) -> u64 {
-        self.0.begun.fetch_add(1, Ordering::SeqCst) + 1
+    pub(crate) fn begin_change(&self) {
+        let mut changes = self.0.changes.lock();
+        changes.begun += 1;
+        self.0.is_sure.store(false, Ordering::Release);
     }
 
-    /// What stands after a change, unless another was begun since.
-    pub(crate) fn note(&self, change: u64, state: Versioning) {
-        if self.0.begun.load(Ordering::SeqCst) == change {
-            self.0.state.store(state.number(), Ordering::SeqCst);
-            self.0.noted.store(change, Ordering::SeqCst);
+    /// It is done, failed, or in doubt. One that is given up before may be done yet, and never ends.
+    pub(crate) fn end_change(&self) {
+        self.0.changes.lock().ended += 1;
+    }
+
+    /// How many changes there were, where all have ended: what is read from here on can be noted.
+    pub(crate) fn changes_ended(&self) -> Option<u64> {
+        let changes = self.0.changes.lock();
+        (changes.begun == changes.ended).then_some(changes.ended)
+    }
+
+    /// What was read to stand after so many changes, unless another was begun since.
+    pub(crate) fn note(&self, after_changes: u64, state: Versioning) {
+        let changes = self.0.changes.lock();
+        if changes.begun == after_changes {
+            self.0.state.store(state.number(), Ordering::Release);
+            self.0.is_sure.store(true, Ordering::Release);
         }
     }
 }

@@ -19,8 +19,7 @@ impl Catalog {
     /// [`StoreError::InDoubt`](crate::StoreError::InDoubt) while it is in doubt whether that was
     /// changed.
     pub async fn versioning(&self) -> Result<Versioning> {
-        self.settle().await?;
-        self.point(state_of).await
+        Ok(self.versioning_setting().await?.state)
     }
 
     /// What is set of its versions.
@@ -28,6 +27,8 @@ impl Catalog {
     /// # Errors
     /// As [`Catalog::versioning`].
     pub async fn versioning_setting(&self) -> Result<VersioningSetting> {
+        let known = self.known_versioning();
+        let changes = known.changes_ended();
         self.settle().await?;
         let read = self.point(|connection| {
             Ok(VersioningSetting {
@@ -35,7 +36,11 @@ impl Catalog {
                 is_mfa_delete_off: is_mfa_delete_off(connection)?,
             })
         });
-        read.await
+        let setting = read.await?;
+        if let Some(changes) = changes {
+            known.note(changes, setting.state);
+        }
+        Ok(setting)
     }
 
     /// Has the bucket keep versions from now on, or keep no more. Writes that are under way may be
@@ -46,7 +51,7 @@ impl Catalog {
     pub async fn set_versioning(&self, setting: impl Into<VersioningSetting>) -> Result<()> {
         let setting = setting.into();
         let known = self.known_versioning();
-        let change = known.begin_change();
+        known.begin_change();
         let set = self.write(move |session| {
             if setting.is_mfa_delete_off {
                 let sql = "INSERT OR REPLACE INTO meta VALUES('mfa_delete', 'disabled')";
@@ -62,15 +67,10 @@ impl Catalog {
             Ok(())
         });
         let outcome = set.await;
-        match &outcome {
-            Ok(()) => known.note(change, setting.state),
-            // It may have changed all the same. While that isn't known, writes look.
-            Err(_) => {
-                if let Ok(state) = self.versioning().await {
-                    known.note(change, state);
-                }
-            }
-        }
+        known.end_change();
+        // Also after a failure, which may have changed it all the same. Where that can't be told,
+        // writes look.
+        let _ = self.versioning().await;
         outcome
     }
 }

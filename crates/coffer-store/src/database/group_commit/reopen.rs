@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Shared;
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
-use crate::limits::TIDY_AFTER;
+use crate::limits::{SETTLE_WAIT, TIDY_AFTER};
 
 impl Shared {
     /// Another session, after the last one was let go of. A log in doubt is replaced by a durable
@@ -23,14 +23,18 @@ impl Shared {
         Ok(session)
     }
 
-    /// Finds out whether what is in doubt stands, as the next write would.
+    /// Finds out whether what is in doubt stands, as the next write would. Where a write, or who
+    /// asked before, is at it for longer, it stays in doubt for who asks: each that waits keeps a
+    /// thread, which readers may need to end.
     pub(super) fn settle(self: &Arc<Self>) -> Result<()> {
-        let mut session = self.session.lock();
+        let session = self.session.try_lock_for(SETTLE_WAIT);
+        let mut session = session.ok_or(StoreError::InDoubt)?;
         // A write may have done it meanwhile.
         if !self.connections.is_log_in_doubt() {
             return Ok(());
         }
         self.connections.assure_own_file()?;
+        let _shows = self.connections.committing();
         match self.reopen() {
             Ok(reopened) => {
                 // Old pages may be in the log.
@@ -39,7 +43,12 @@ impl Shared {
                 self.tidy_after(TIDY_AFTER);
                 Ok(())
             }
-            Err(error @ (StoreError::Closed | StoreError::NoRoomForLog { .. })) => Err(error),
+            // These tell of more than this commit, and don't pass.
+            Err(
+                error @ (StoreError::Closed
+                | StoreError::NoRoomForLog { .. }
+                | StoreError::Damaged { .. }),
+            ) => Err(error),
             Err(error) => {
                 tracing::error!(%error, "whether a commit to a catalog stands is not known yet");
                 Err(StoreError::InDoubt)
