@@ -180,7 +180,7 @@ impl Vault {
         for (id, generation) in &plan.buckets {
             match self.rewrap_keys_of(plan, *id, *generation).await {
                 Ok(Some(generation)) => left.push(generation),
-                Ok(None) => self.tell_bucket_done(plan),
+                Ok(None) => self.tell_bucket_done(plan, *id, *generation),
                 // The others are done all the same; the next start tries this one again.
                 Err(error) => outcome = outcome.and(Err(error)),
             }
@@ -189,7 +189,7 @@ impl Vault {
         self.wait_for_catalogs(plan, &left).await?;
         for generation in &left {
             match self.retire(generation).await {
-                Ok(()) => self.tell_bucket_done(plan),
+                Ok(()) => self.tell_bucket_done(plan, generation.id, generation.older),
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
@@ -199,7 +199,14 @@ impl Vault {
         blocking(move || inner.system.drop_document(Kind::Rotation, id).map(drop)).await
     }
 
-    fn tell_bucket_done(&self, plan: &Plan) {
+    /// Tells that a bucket's keys of this generation are destroyed, unless they are left to an
+    /// erase.
+    fn tell_bucket_done(&self, plan: &Plan, id: BucketId, replaced: u32) {
+        let is_kept =
+            |entry: BucketEntry| entry.older_generation.is_some() || entry.generation <= replaced;
+        if self.entry(id).is_some_and(is_kept) {
+            return;
+        }
         self.tell(plan, |told| {
             told.buckets_done += 1;
             told.is_replaced_destroyed |= plan.bucket.is_some();
