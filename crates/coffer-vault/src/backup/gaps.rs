@@ -17,7 +17,8 @@ pub(crate) fn refuse_gaps(folder: &Folder, keystore: &Keystore, system: &System)
     let (mut missing, mut unreadable) = (0, 0);
     for row in system.buckets() {
         // One that an earlier copy had left out, for its erase was ordered.
-        if system.lock_bound(&row)?.is_left_to_erase && !folder.has_catalog(row.id) {
+        let bound = system.lock_bound(&row);
+        if bound.is_ok_and(|bound| bound.is_left_to_erase) && !folder.has_catalog(row.id) {
             continue;
         }
         let look = look(folder, keystore, &row);

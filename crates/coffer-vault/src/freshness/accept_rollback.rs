@@ -43,8 +43,6 @@ impl Freshness {
         // is older.
         self.doubt(found, folder, system, audit, ordered)?;
         self.raise_anchor();
-        let held = self.held_system_commits().max(system.commit_count()?);
-        system.raise_commit_count(held.saturating_add(ROLLBACK_STEP))?;
         for id in self.to_raise(found, system) {
             if let Err(error) = self.raise_catalog(folder, id) {
                 tracing::warn!(bucket = %id, %error, "a catalog could not be gone on from");
@@ -54,7 +52,7 @@ impl Freshness {
         Ok(self.keystore.go_on_from_older()?)
     }
 
-    /// Notes what of `system.db` is in doubt.
+    /// Notes what of `system.db` is in doubt, and has it be newer than what was put aside.
     fn doubt(
         &self,
         found: &[Rollback],
@@ -72,6 +70,13 @@ impl Freshness {
         if subjects {
             record_all_disabled(system, audit)?;
         }
+        // What a copy left out is not there; what else is missing may have been changed since.
+        let ordered = if is(&RollbackOf::Backup) {
+            ordered
+        } else {
+            HashSet::new()
+        };
+        let held = self.held_system_commits().max(system.commit_count()?);
         system.doubt(Doubts {
             // One may have been called off since, and objects locked.
             orders: is_older,
@@ -79,6 +84,7 @@ impl Freshness {
             has_catalog: &|id| folder.has_catalog(id),
             key_releases: levels.map(|level| level.id).collect(),
             subjects,
+            commit_count: held.saturating_add(ROLLBACK_STEP),
         })
     }
 

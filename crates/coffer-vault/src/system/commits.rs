@@ -1,7 +1,7 @@
 //! How many commits the database has had, so that an older copy of it is told from a newer one.
 
 use coffer_store::StoreError;
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
 
 use super::{Held, System};
 use crate::error::{Result, VaultError};
@@ -32,22 +32,16 @@ impl System {
         let shown = anchored.filter(|(_, to)| *to == count);
         Ok(shown.map_or(count, |(from, _)| from))
     }
+}
 
-    /// Raises the count to this at least.
-    pub(crate) fn raise_commit_count(&self, count: u64) -> Result<()> {
-        let count = i64::try_from(count).map_err(|_| VaultError::Damaged)?;
-        let mut held = self.held();
-        held.change(|transaction| {
-            let sql = "UPDATE commits SET number = max(number, ?)";
-            transaction
-                .execute(sql, [count])
-                .map_err(StoreError::from)?;
-            Ok(())
-        })?;
-        // It counted one.
-        held.link.forget_number();
-        Ok(())
-    }
+/// Raises the count to this at least, beside what else is changed. The link remembers another
+/// number then, and is to forget it.
+pub(super) fn raise_count(transaction: &Transaction<'_>, count: u64) -> Result<()> {
+    let count = i64::try_from(count).map_err(|_| VaultError::Damaged)?;
+    let sql = "UPDATE commits SET number = max(number, ?)";
+    let raised = transaction.execute(sql, [count]);
+    raised.map_err(StoreError::from)?;
+    Ok(())
 }
 
 impl Held<'_> {
@@ -98,7 +92,11 @@ mod tests {
         assert_eq!(system.commit_count().unwrap(), 0);
         system.doom(BucketId([1; 16])).unwrap();
         assert_eq!(system.commit_count().unwrap(), 1);
-        system.raise_commit_count(1_000).unwrap();
+        let mut held = system.held();
+        held.change(|transaction| raise_count(transaction, 1_000))
+            .unwrap();
+        held.link.forget_number();
+        drop(held);
         assert_eq!(system.commit_count().unwrap(), 1_001);
         system.fail_next_commit(true, true);
         system.forget_doomed(BucketId([1; 16])).unwrap();

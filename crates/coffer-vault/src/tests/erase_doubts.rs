@@ -1,6 +1,5 @@
 //! Erases of which it is in doubt whether they are ordered.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -364,10 +363,7 @@ async fn a_draft_is_no_order_from_when_an_older_database_is_gone_on_from() {
     let system = &vault.inner.system;
     let doubts = Doubts {
         orders: true,
-        ordered: HashSet::new(),
-        has_catalog: &|_| true,
-        key_releases: Vec::new(),
-        subjects: false,
+        ..Doubts::of_locks(&|_| true)
     };
     system.doubt(doubts).unwrap();
     let draft = system.document::<EraseDraft>(Kind::Erase, id.into());

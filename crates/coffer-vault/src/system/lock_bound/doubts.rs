@@ -8,6 +8,7 @@ use rusqlite::{Transaction, params};
 
 use super::LockBound;
 use crate::error::{Result, VaultError};
+use crate::system::commits::raise_count;
 use crate::system::{BucketConfiguration, BucketRow, KeyReleases, System, set_document};
 
 /// What is in doubt: of another time than what it goes with.
@@ -22,6 +23,23 @@ pub(crate) struct Doubts<'a> {
     pub(crate) key_releases: Vec<LevelId>,
     /// Whether subjects and access keys are: then all of them are disabled.
     pub(crate) subjects: bool,
+    /// How many commits it has had from then on, at least: more than what was put aside can have.
+    pub(crate) commit_count: u64,
+}
+
+#[cfg(test)]
+impl<'a> Doubts<'a> {
+    /// Of locks alone.
+    pub(crate) fn of_locks(has_catalog: &'a dyn Fn(BucketId) -> bool) -> Self {
+        Self {
+            orders: false,
+            ordered: HashSet::new(),
+            has_catalog,
+            key_releases: Vec::new(),
+            subjects: false,
+            commit_count: 0,
+        }
+    }
 }
 
 impl System {
@@ -65,9 +83,13 @@ impl System {
             for (row, bound) in &bounds {
                 set_document(transaction, row.id, kind, bound.as_deref())?;
             }
-            Self::write_subjects(transaction, &subjects)
+            Self::write_subjects(transaction, &subjects)?;
+            raise_count(transaction, doubts.commit_count)
         };
-        self.held().change_then(note, Box::new(settle))
+        let mut held = self.held();
+        held.change_then(note, Box::new(settle))?;
+        held.link.forget_number();
+        Ok(())
     }
 
     /// What the bound of a bucket says is of another time than its catalog is. Where there is no
