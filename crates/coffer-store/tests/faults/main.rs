@@ -329,19 +329,25 @@ async fn a_log_whose_name_is_not_durable_takes_no_commit() {
     }
 }
 
-/// A setting that may have been changed is neither what it was nor what it was to be.
-#[tokio::test(flavor = "multi_thread")]
-async fn whether_versions_are_kept_is_not_told_before_that_is_settled() {
-    let _one = ONE.lock().await;
+/// A bucket with an object, of which it is in doubt whether it keeps versions, and stays so.
+async fn versions_kept_in_doubt() -> Bucket {
     let bucket = Bucket::new().await;
-    let catalog = &bucket.catalog;
     assert!(bucket.put("a", 1, Precondition::None).await);
     calls::disk(|disk| {
         disk.failing_syncs = 1;
         disk.failing_folder_syncs = u32::MAX;
     });
-    let set = catalog.set_versioning(Versioning::Enabled).await;
+    let set = bucket.catalog.set_versioning(Versioning::Enabled).await;
     assert!(matches!(set, Err(StoreError::InDoubt)));
+    bucket
+}
+
+/// A setting that may have been changed is neither what it was nor what it was to be.
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_versions_are_kept_is_not_told_before_that_is_settled() {
+    let _one = ONE.lock().await;
+    let bucket = versions_kept_in_doubt().await;
+    let catalog = &bucket.catalog;
     for _ in 0..2 {
         let told = catalog.versioning_setting().await;
         assert!(matches!(told, Err(StoreError::InDoubt)), "{told:?}");
@@ -363,15 +369,8 @@ async fn whether_versions_are_kept_is_not_told_before_that_is_settled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_keep_versions_once_a_setting_in_doubt_stands() {
     let _one = ONE.lock().await;
-    let bucket = Bucket::new().await;
+    let bucket = versions_kept_in_doubt().await;
     let catalog = &bucket.catalog;
-    assert!(bucket.put("a", 1, Precondition::None).await);
-    calls::disk(|disk| {
-        disk.failing_syncs = 1;
-        disk.failing_folder_syncs = u32::MAX;
-    });
-    let set = catalog.set_versioning(Versioning::Enabled).await;
-    assert!(matches!(set, Err(StoreError::InDoubt)));
     calls::disk(|disk| disk.failing_folder_syncs = 0);
     // Not told by a reading before: the writes settle it themselves.
     for content in 2..4 {
