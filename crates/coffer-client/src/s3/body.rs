@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
-use http::header::ETAG;
+use http::header::{CONTENT_TYPE, ETAG, LAST_MODIFIED};
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -101,18 +101,41 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The same, if it is of an object, and not of what stands before the service.
+    /// The same, if it is of an object, and not of what stands before the service. Services on
+    /// folders tell no ETag of files that others put there.
     ///
     /// # Errors
     /// [`S3Error::Unreadable`].
     pub(crate) fn of_object(self) -> Result<Self, S3Error> {
-        if self.headers.contains_key(ETAG) {
+        let headers = &self.headers;
+        let is_page = self.header(CONTENT_TYPE.as_str());
+        let is_page = is_page.is_some_and(|kind| kind.starts_with("text/html"));
+        let mut names = headers.keys();
+        if headers.contains_key(ETAG)
+            || names.any(|name| name.as_str().starts_with("x-amz-"))
+            || headers.contains_key(LAST_MODIFIED) && !is_page
+        {
             return Ok(self);
         }
-        Err(S3Error::Unreadable {
+        Err(self.unreadable(NO_ETAG))
+    }
+
+    /// Sees whether it is that of S3 to a deletion, which has nothing to say.
+    ///
+    /// # Errors
+    /// [`S3Error::Unreadable`].
+    pub(crate) fn of_deletion(self) -> Result<(), S3Error> {
+        if self.status == StatusCode::NO_CONTENT || self.body.is_end_stream() {
+            return Ok(());
+        }
+        Err(self.unreadable("is no S3 answer to a deletion"))
+    }
+
+    fn unreadable(&self, problem: &'static str) -> S3Error {
+        S3Error::Unreadable {
             endpoint: self.endpoint.to_string(),
-            problem: NO_ETAG,
-        })
+            problem,
+        }
     }
 
     /// More of the body; none at its end.

@@ -325,7 +325,8 @@ fn completed(
     whole: Option<&Checksum>,
     (answer, headers): (Element, HeaderMap),
 ) -> Result<Stored, &'static str> {
-    if answer.name != "CompleteMultipartUploadResult" {
+    // Some services call it …Response, or …Output.
+    if !answer.name.starts_with("CompleteMultipartUpload") {
         return Err("is no S3 answer to the end of an upload");
     }
     let mut stored = Stored::of_headers(&headers);

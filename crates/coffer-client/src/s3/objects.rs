@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
 use crate::limits::{COMMIT_AGE_SLACK, OBJECT_BYTES_MAX};
@@ -233,12 +233,18 @@ impl Client {
     async fn is_gone(&self, name: &ObjectName) -> Result<bool, S3Error> {
         match self.head_object(name).await {
             Ok(_) => Ok(false),
-            // Of a delete marker, S3 says that it is none to be looked at.
-            Err(S3Error::Refused {
-                status: 404 | 405, ..
-            }) => Ok(true),
+            Err(S3Error::Refused { status: 404, .. }) => Ok(true),
             Err(error) => Err(error),
         }
+    }
+
+    async fn are_gone(&self, names: &[ObjectName]) -> Result<bool, S3Error> {
+        for name in names {
+            if !self.is_gone(name).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Asks for an object with headers such as `range` and `if-match`; its bytes come as they are
@@ -286,14 +292,14 @@ impl Client {
         }
     }
 
-    /// S3 answers 204. Of another success it is looked whether the object is gone: a login page
-    /// gives that, too, and deletes nothing.
+    /// S3 answers nothing. Where there is something, it is looked whether the object is gone: a
+    /// login page deletes nothing.
     async fn delete_once(&self, request: &Request, name: &ObjectName) -> Result<(), S3Error> {
-        let answer = self.send_once(request).await?;
-        if answer.status == StatusCode::NO_CONTENT || self.is_gone(name).await? {
-            return Ok(());
+        let told = self.send_once(request).await?.of_deletion();
+        match told {
+            Err(_) if matches!(self.is_gone(name).await, Ok(true)) => Ok(()),
+            told => told,
         }
-        Err(self.unreadable("is no S3 answer to a deletion"))
     }
 
     /// Deletes up to 1,000 objects of a bucket at once.
@@ -334,10 +340,8 @@ impl Client {
             .header("content-md5", BASE64.encode(md5))
             .body(body, None);
         let (mut answer, _) = self.document_if_answered(&request).await?;
-        // Some services answer nothing where nothing failed: the last is gone then.
-        if let Some(last) = names.last().filter(|_| answer.name.is_empty())
-            && self.is_gone(last).await?
-        {
+        // Some services answer nothing where nothing failed: all are gone then.
+        if answer.name.is_empty() && self.are_gone(names).await? {
             answer.name = "DeleteResult".to_owned();
         }
         outcomes(names, &answer).map_err(|problem| self.unreadable(problem))

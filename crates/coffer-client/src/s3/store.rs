@@ -178,7 +178,8 @@ impl Client {
     async fn copy_once(&self, request: &Request) -> Result<Stored, S3Error> {
         let (answer, headers) = self.document_once(request).await?;
         let etag = answer.value_of("ETag");
-        let etag = etag.filter(|_| answer.name == "CopyObjectResult");
+        // Some services call it CopyObjectResponse.
+        let etag = etag.filter(|_| answer.name.starts_with("CopyObject"));
         let etag = etag.ok_or_else(|| self.unreadable("is no S3 answer to a copy"))?;
         let mut stored = Stored::of_headers(&headers);
         stored.etag = etag.to_owned();

@@ -21,7 +21,8 @@ pub(crate) fn check_input(input: impl AsFd) -> Result<(), Error> {
     match access(&input)? {
         OFlags::WRONLY => Err(refused("standard input is open to be written only")),
         OFlags::RDWR if is_null(&input)? => Err(refused(
-            "standard input is closed; to store an empty object, write `- </dev/null`",
+            "standard input is closed, or none is attached (`docker run -i` attaches one); to \
+             store an empty object, write `- </dev/null`",
         )),
         _ => Ok(()),
     }

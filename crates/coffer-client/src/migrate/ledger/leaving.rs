@@ -71,7 +71,15 @@ impl Ledger {
             Some(file) => file,
             none => none.insert(self.unnamed()?),
         };
-        file.write_all(&line).map_err(self.failed("writing"))
+        let whole = file.stream_position().map_err(self.failed("writing"))?;
+        let written = file.write_all(&line);
+        if written.is_err() {
+            // Half a line would spoil the next one.
+            let cut = file.set_len(whole);
+            let sought = cut.and_then(|()| file.seek(SeekFrom::Start(whole)));
+            sought.map_err(self.failed("writing"))?;
+        }
+        written.map_err(self.failed("writing"))
     }
 
     /// All that was noted so, with the names at the source, from the first.

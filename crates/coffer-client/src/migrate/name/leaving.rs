@@ -52,8 +52,15 @@ impl Migration {
     ) -> Result<(), MigrateError> {
         let mut tasks = JoinSet::new();
         let mut leaving = place.ledger.leaving()?;
+        let mut outcome = Ok(());
         while let Some(leaver) = block_in_place(|| leaving.next()) {
-            let (key, there) = leaver?;
+            let (key, there) = match leaver {
+                Ok(leaver) => leaver,
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            };
             if !is_in_order {
                 self.note_left(place, (&key, &there), "gone", None);
                 continue;
@@ -68,7 +75,7 @@ impl Migration {
             });
         }
         while tasks.join_next().await.is_some() {}
-        Ok(())
+        outcome
     }
 
     /// Notes what became of a version that was to be deleted.

@@ -87,7 +87,7 @@ fn counting(sent: Option<Sent>) -> (Arc<AtomicU32>, Sent) {
 
 /// Whether it may be that the request before the one that was answered so did arrive.
 fn may_have_arrived(failures: u32, error: &S3Error) -> bool {
-    failures > 1 || error.is_passing()
+    failures > 1 || error.is_passing() || error.is_without_answer()
 }
 
 impl Migration {
@@ -121,12 +121,12 @@ impl Migration {
             let (_, sent) = counting(sent);
             return Ok(self.written(name, write, &[], sent).await?);
         }
-        let is_refused = error.is_changed() || error.is_absent();
+        let may_be_ours = error.is_changed() || error.is_absent() || error.is_without_answer();
         // An upload that is gone may have become an object.
         let is_completed = error.code() == Some("NoSuchUpload");
         if !is_completed && !may_have_arrived(failures.load(Relaxed), &error) {
             place.ledger.unsent(key, of)?;
-        } else if is_refused
+        } else if may_be_ours
             && let Some(ours) = self.arrived_before(name, of.object.bytes, sum).await?
         {
             return Ok(ours);
@@ -282,8 +282,8 @@ impl Migration {
         let plain = name.request(Method::DELETE);
         let guarded = plain.clone().headers(&[seen.condition()]);
         match self.target.send(&guarded).await {
-            Err(error) if error.is_not_offered() => self.target.send(&plain).await.map(drop),
-            answered => answered.map(drop),
+            Err(error) if error.is_not_offered() => self.target.send(&plain).await?.of_deletion(),
+            answered => answered?.of_deletion(),
         }
     }
 
