@@ -25,6 +25,7 @@ use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, PROMOTION_ANSWER_WAIT};
 use crate::serve::folder_watch;
 use crate::serve::gateway::Gateway;
 use crate::serve::listeners::Listeners;
+use crate::serve::signals::closing::{close_in_time, patience_of};
 use crate::serve::signals::{Reloads, Signals};
 use crate::serve::{Server, service_manager};
 
@@ -162,15 +163,46 @@ pub async fn serve_standby(
     server.turn_to(&first);
     server.say_ready();
     let taking = |keeper| take_over_in_turn(keeper, follower.link.clone(), server.status.clone());
-    let taking = engine.map(taking);
+    let taking = engine.clone().map(taking);
     let taking = taking.map(tokio::spawn);
     let (ended, current, former) =
         serve_turns(&server, &mut follower, first, (signals, reloads)).await;
     if let Some(taking) = taking {
         taking.abort();
     }
+    let goes_on = matches!(ended, Ok(Ended::Promoted | Ended::TakenOver(_)));
+    if let Some(keeper) = engine.filter(|_| !goes_on) {
+        // The lease of one that ends is another's to take.
+        keeper.wants(false);
+    }
     let patience = config.limits.shutdown_timeout();
-    match &ended {
+    stop(server, &ended, patience, signals).await;
+    config.data_listen = data_listen;
+    let closing = async move {
+        follower.stop().await;
+        former.close().await;
+        current.vault.close().await;
+    };
+    if goes_on {
+        closing.await;
+    } else {
+        let is_again = matches!(ended, Ok(Ended::Again));
+        let patience = (!is_again).then(|| patience_of(patience));
+        if close_in_time(closing, signals, patience).await? {
+            return Ok(Ended::Stopped);
+        }
+    }
+    ended
+}
+
+/// Stops what is served.
+async fn stop(
+    server: Server,
+    ended: &Result<Ended, Error>,
+    patience: Duration,
+    signals: &mut Signals,
+) {
+    match ended {
         Ok(Ended::Promoted) => {
             // Who asked for it is to be answered first.
             tokio::time::sleep(PROMOTION_ANSWER_WAIT).await;
@@ -185,11 +217,6 @@ pub async fn serve_standby(
             }
         }
     }
-    follower.stop().await;
-    former.close().await;
-    current.vault.close().await;
-    config.data_listen = data_listen;
-    ended
 }
 
 fn tell_begun(is_gateway: bool) {
