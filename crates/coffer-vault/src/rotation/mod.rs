@@ -202,8 +202,10 @@ impl Vault {
     /// Tells that a bucket's keys of this generation are destroyed, unless they are left to an
     /// erase.
     fn tell_bucket_done(&self, plan: &Plan, id: BucketId, replaced: u32) {
-        let is_kept =
-            |entry: BucketEntry| entry.older_generation.is_some() || entry.generation <= replaced;
+        let is_kept = |entry: BucketEntry| {
+            let older = entry.older_generation;
+            older.is_some_and(|older| older <= replaced) || entry.generation <= replaced
+        };
         if self.entry(id).is_some_and(is_kept) {
             return;
         }

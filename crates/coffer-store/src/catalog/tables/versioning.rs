@@ -56,7 +56,8 @@ impl KnownVersioning {
         self.0.is_sure.store(false, Ordering::Release);
     }
 
-    /// It is done, failed, or in doubt. One that is given up before may be done yet, and never ends.
+    /// It is done, failed, or in doubt. One that is given up before may be done yet, and never
+    /// ends.
     pub(crate) fn end_change(&self) {
         self.0.changes.lock().ended += 1;
     }

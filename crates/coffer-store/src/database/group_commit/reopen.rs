@@ -28,11 +28,13 @@ impl Shared {
     /// thread, which readers may need to end.
     pub(super) fn settle(self: &Arc<Self>) -> Result<()> {
         let session = self.session.try_lock_for(SETTLE_WAIT);
-        let mut session = session.ok_or(StoreError::InDoubt)?;
         // A write may have done it meanwhile.
         if !self.connections.is_log_in_doubt() {
             return Ok(());
         }
+        let mut session = session.ok_or(StoreError::InDoubt)?;
+        // One that is closed may be opened anew by now: its log is that one's.
+        self.connections.key()?;
         self.connections.assure_own_file()?;
         let _shows = self.connections.committing();
         match self.reopen() {
