@@ -1,11 +1,14 @@
 """coffer put, get, ls, rm and cp, as their users run them."""
 
+import contextlib
 import json
 import subprocess
+import threading
 import time
+from http.server import ThreadingHTTPServer
 
 from harness.clients import client_environment
-from harness.server import BINARY
+from harness.server import BINARY, clean_environment
 
 
 class Mover:
@@ -16,6 +19,20 @@ class Mover:
         self.home = home
         self.environment = client_environment(server, home)
         self.environment |= {"AWS_ENDPOINT_URL": server.endpoint, "XDG_STATE_HOME": str(home)}
+
+    @classmethod
+    def elsewhere(cls, service, home):
+        """A user of a service that is no coffer: one that a test plays."""
+        home.mkdir(exist_ok=True)
+        mover = cls.__new__(cls)
+        mover.home = home
+        mover.environment = clean_environment() | {
+            "HOME": str(home),
+            "AWS_ACCESS_KEY_ID": "id",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{service.server_port}",
+        }
+        return mover
 
     def start(self, *arguments, **options):
         """Begins a command."""
@@ -50,6 +67,21 @@ class Mover:
     def journals(self):
         """What is noted of uploads that are not complete."""
         return sorted((self.home / "coffer/uploads").glob("*.jsonl"))
+
+
+@contextlib.contextmanager
+def answering(handler, **state):
+    """A service that answers by this class of requests, which finds the state in `self.server`."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as service:
+        service.daemon_threads = True
+        vars(service).update(state)
+        serving = threading.Thread(target=service.serve_forever)
+        serving.start()
+        try:
+            yield service
+        finally:
+            service.shutdown()
+            serving.join()
 
 
 def wait_for_lines(find, lines, process, seconds=60):

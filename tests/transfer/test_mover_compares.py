@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import http.server
-import threading
 import urllib.parse
 import zlib
 
@@ -12,8 +11,7 @@ from boto3.s3.transfer import TransferConfig
 
 from harness import raw, sealed
 from harness.content import MIB, content, digest, write_file
-from harness.mover import Mover
-from harness.server import clean_environment
+from harness.mover import Mover, answering
 
 PART = 5 * MIB
 
@@ -192,23 +190,9 @@ def composite(bodies):
 
 @pytest.fixture
 def elsewhere(tmp_path):
-    service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    service.bodies, service.told, service.lists, service.asked = BODIES, {}, "nothing", []
-    serving = threading.Thread(target=service.serve_forever)
-    serving.start()
-    mover = Mover.__new__(Mover)
-    mover.home = tmp_path / "home"
-    mover.home.mkdir()
-    mover.environment = clean_environment() | {
-        "HOME": str(mover.home),
-        "AWS_ACCESS_KEY_ID": "a",
-        "AWS_SECRET_ACCESS_KEY": "s",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{service.server_port}",
-    }
-    yield service, mover
-    service.shutdown()
-    service.server_close()
-    serving.join()
+    state = {"bodies": BODIES, "told": {}, "lists": "nothing", "asked": []}
+    with answering(Elsewhere, **state) as service:
+        yield service, Mover.elsewhere(service, tmp_path / "home")
 
 
 @pytest.mark.parametrize("lists", ["attributes", "heads"])

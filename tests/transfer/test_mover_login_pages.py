@@ -1,13 +1,12 @@
 """coffer put, get, cp, rm and ls where a network answers all by a page until one logs in."""
 
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.mover import Mover
-from harness.server import BINARY, clean_environment
+from harness.mover import Mover, answering
+from harness.server import BINARY
 
 PAGE = b"<!DOCTYPE html><html><title>Log in</title><br></html>"
 
@@ -32,21 +31,8 @@ class Page(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def mover(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as listening:
-        listening.daemon_threads = True
-        threading.Thread(target=listening.serve_forever, daemon=True).start()
-        mover = Mover.__new__(Mover)
-        mover.home = home
-        mover.environment = clean_environment() | {
-            "HOME": str(home),
-            "AWS_ACCESS_KEY_ID": "id",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{listening.server_port}",
-        }
-        yield mover
-        listening.shutdown()
+    with answering(Page) as service:
+        yield Mover.elsewhere(service, tmp_path / "home")
 
 
 def test_a_login_page_is_no_success(mover):

@@ -1,14 +1,12 @@
 """coffer get, ls and cp with servers whose answers contradict each other, or have no end."""
 
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.mover import Mover
-from harness.server import clean_environment
+from harness.mover import Mover, answering
 
 LISTED = '<Contents><Key>p/k</Key><Size>5</Size><ETag>"listed"</ETag></Contents>'
 
@@ -76,21 +74,8 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def mover(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as listening:
-        listening.daemon_threads = True
-        threading.Thread(target=listening.serve_forever, daemon=True).start()
-        mover = Mover.__new__(Mover)
-        mover.home = home
-        mover.environment = clean_environment() | {
-            "HOME": str(home),
-            "AWS_ACCESS_KEY_ID": "id",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{listening.server_port}",
-        }
-        yield mover
-        listening.shutdown()
+    with answering(Answering) as service:
+        yield Mover.elsewhere(service, tmp_path / "home")
 
 
 @pytest.mark.parametrize("key", ["longer", "endless"])

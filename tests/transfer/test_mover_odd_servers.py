@@ -6,7 +6,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from harness.mover import Mover
-from harness.server import clean_environment
 
 DATA = bytes(range(256)) * (40 << 12)
 
@@ -55,16 +54,7 @@ class Odd:
 
     def mover(self, home):
         """A user of it."""
-        home.mkdir(exist_ok=True)
-        mover = Mover.__new__(Mover)
-        mover.home = home
-        mover.environment = clean_environment() | {
-            "HOME": str(home),
-            "AWS_ACCESS_KEY_ID": "id",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.listening.server_port}",
-        }
-        return mover
+        return Mover.elsewhere(self.listening, home)
 
 
 def content_range(first, last):

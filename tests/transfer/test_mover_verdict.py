@@ -2,7 +2,6 @@
 
 import http.server
 import math
-import threading
 import time
 
 import pytest
@@ -11,9 +10,9 @@ from harness import raw, sealed
 from harness.clients import refused, s3_client
 from harness.content import MIB, content, write_file
 from harness.faults import library
-from harness.mover import Mover
+from harness.mover import Mover, answering
 from harness.proxy import Proxy
-from harness.server import Server, clean_environment
+from harness.server import Server
 from harness.watching import Watching
 
 
@@ -190,29 +189,15 @@ WAITS = (200, {"x-coffer-stored": "unverified"})
 
 
 @pytest.fixture
-def answering():
+def service():
     """Such a service, which answers as a test says."""
-    service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    service.verdicts, service.asked = [WAITS], 0
-    serving = threading.Thread(target=service.serve_forever)
-    serving.start()
-    yield service
-    service.shutdown()
-    service.server_close()
-    serving.join()
+    with answering(Answers, verdicts=[WAITS], asked=0) as service:
+        yield service
 
 
 @pytest.fixture
-def mover_there(answering, tmp_path):
-    mover = Mover.__new__(Mover)
-    mover.home = tmp_path
-    mover.environment = clean_environment() | {
-        "HOME": str(tmp_path),
-        "AWS_ACCESS_KEY_ID": "a",
-        "AWS_SECRET_ACCESS_KEY": "s",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{answering.server_port}",
-    }
-    return mover
+def mover_there(service, tmp_path):
+    return Mover.elsewhere(service, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -225,18 +210,18 @@ def mover_there(answering, tmp_path):
         ([(403, {})], 1, "it can't be asked: the server answered AccessDenied"),
     ],
 )
-def test_each_verdict(answering, mover_there, tmp_path, verdicts, code, expected):
-    answering.verdicts = list(verdicts)
+def test_each_verdict(service, mover_there, tmp_path, verdicts, code, expected):
+    service.verdicts = list(verdicts)
     source = write_file(tmp_path / "source", 1000)
     _, told = mover_there.run("put", source, "s3://b/x", code=code)
     assert expected in told
-    assert answering.asked == len(verdicts)
+    assert service.asked == len(verdicts)
     _, told = mover_there.run("put", source, "s3://b/x", "--no-wait")
     assert "s3://b/x is stored, unverified" in told
-    assert answering.asked == len(verdicts)
+    assert service.asked == len(verdicts)
 
 
-def test_a_verdict_that_does_not_come(answering, mover_there, tmp_path):
+def test_a_verdict_that_does_not_come(service, mover_there, tmp_path):
     """Ten minutes, which pass in some seconds for the client."""
     source = write_file(tmp_path / "source", 1000)
     mover_there.environment |= {
@@ -249,4 +234,4 @@ def test_a_verdict_that_does_not_come(answering, mover_there, tmp_path):
     assert '"unverified"' in told
     assert "it has not after 600 s" in told
     assert b'"done"' not in out
-    assert answering.asked > 3
+    assert service.asked > 3
