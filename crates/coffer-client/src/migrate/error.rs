@@ -24,7 +24,7 @@ pub enum MigrateError {
     /// The report can't be written there.
     #[error("--report {path}: {problem}", path = path.display())]
     Report {
-        /// The file that was named.
+        /// The file that was named, or a link on the way to it.
         path: PathBuf,
         /// What is wrong with it.
         problem: &'static str,
