@@ -1,6 +1,6 @@
 //! The jobs that there is advice for, and what tells about each.
 
-use coffer_measure::statistics::Estimate;
+use coffer_measure::statistics::median;
 
 use crate::contender::{Contender, Placement};
 use crate::record::{COARSE_SECONDS, Experiment, Point, Record, Sample, Unit};
@@ -232,7 +232,7 @@ impl Job {
         let (_, baseline) = self.only.iter().find(|(one, _)| *one == name)?;
         let baseline = sums(experiments, x, baseline, resource, by_request)?;
         Some(Costs {
-            amounts: Some((Estimate::of(&own)?.median, Estimate::of(&baseline)?.median)),
+            amounts: Some((median(&own)?, median(&baseline)?)),
             rounds: own.iter().zip(baseline).map(|(a, b)| a / b).collect(),
         })
     }
