@@ -262,38 +262,6 @@ fn who_cannot_say_so_cleans_up_as_well() {
     }
 }
 
-/// Folders that the run made on the way to its own go with it.
-#[test]
-fn folders_that_a_run_made_go_with_it() {
-    let there = std::env::temp_dir().join(format!("lab-made-{}", std::process::id()));
-    fs::create_dir_all(&there).expect("a folder");
-    for signal in [None, Some("-INT")] {
-        let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
-        lab.args(["sendfile", "--quick", "--folder"])
-            .arg(there.join("new/er"));
-        lab.args(signal.map_or(["--rounds", "1"], |_| ["--rounds", "100"]));
-        let mut lab = lab
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the lab");
-        if let Some(signal) = signal {
-            wait_for("its folder", || {
-                fs::read_dir(there.join("new/er")).map_or(0, Iterator::count) > 0
-            });
-            let mut kill = Command::new("kill");
-            let sent = kill.args([signal, &lab.id().to_string()]).status();
-            assert!(sent.expect("kill").success());
-        }
-        let status = lab.wait().expect("its end");
-        let expected = signal.map_or(0, |_| 130);
-        assert_eq!(status.code(), Some(expected));
-        let left = fs::read_dir(&there).map_or(1, Iterator::count);
-        assert_eq!(left, 0, "{signal:?}: new/er is left");
-    }
-    fs::remove_dir(&there).expect("an empty folder");
-}
-
 /// It is said where was looked, also where nothing was found.
 #[test]
 fn clean_tells_of_each_place() {

@@ -31,13 +31,14 @@ impl Folder {
         let doing = || format!("making a folder in {}", parent.display());
         let parent = std::path::absolute(parent).doing(doing)?;
         let missing = missing(&parent);
-        let way = Undo::by(move || remove_empty(&missing));
-        std::fs::create_dir_all(&parent).doing(doing)?;
+        let made = || std::fs::create_dir_all(&parent).doing(doing);
+        let (way, ()) = Undo::making(move || remove_empty(&missing), made)?;
         let parent = parent.canonicalize().doing(doing)?;
         let path = parent.join(format!("{PREFIX}{purpose}-{}", std::process::id()));
         let gone = path.clone();
-        let undo = Undo::by(move || remove(&gone));
-        std::fs::create_dir_all(&path).doing(|| format!("making {}", path.display()))?;
+        let made = || std::fs::create_dir_all(&path);
+        let made = || made().doing(|| format!("making {}", path.display()));
+        let (undo, ()) = Undo::making(move || remove(&gone), made)?;
         Ok(Self {
             path,
             _undo: undo,
