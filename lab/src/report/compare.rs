@@ -123,6 +123,15 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
             let (Some(a), Some(b)) = (point.estimate(unit), there.estimate(unit)) else {
                 continue;
             };
+            let amounts = (ours.amount(point), theirs.amount(there));
+            if let (Some(a), Some(b)) = amounts
+                && a != b
+                && !unit.counts_instructions()
+            {
+                let (a, b) = (figure(a as f64 / 1e6), figure(b as f64 / 1e6));
+                text += &format!("  {name:<34} {at:>8}  A moved {a} MB, B {b} MB: no comparison\n");
+                continue;
+            }
             let Some(mut compared) = point.compared_apart(there, unit) else {
                 continue;
             };
@@ -201,6 +210,9 @@ fn told(compared: &Comparison) -> String {
 }
 
 #[cfg(test)]
+mod like_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::contender::Availability;
@@ -222,7 +234,7 @@ mod tests {
     }
 
     /// A contender of these speeds; one that can't run, without any.
-    fn series(name: &str, speeds: &[f64]) -> Series {
+    pub(super) fn series(name: &str, speeds: &[f64]) -> Series {
         if !speeds.is_empty() {
             return planted::series(name, Placement::User, vec![point(0, speeds)]);
         }
@@ -231,12 +243,12 @@ mod tests {
         absent
     }
 
-    fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
+    pub(super) fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
         planted::record(vec![experiment(id, unit, series)])
     }
 
-    const FAST: [f64; 6] = [198.0, 200.0, 202.0, 198.0, 200.0, 202.0];
-    const SLOW: [f64; 6] = [99.0, 100.0, 101.0, 99.0, 100.0, 101.0];
+    pub(super) const FAST: [f64; 6] = [198.0, 200.0, 202.0, 198.0, 200.0, 202.0];
+    pub(super) const SLOW: [f64; 6] = [99.0, 100.0, 101.0, 99.0, 100.0, 101.0];
 
     #[test]
     fn swapped_sides_turn_every_finding_round() {

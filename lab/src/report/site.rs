@@ -296,8 +296,10 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
             @for (index, experiment) in found.iter().enumerate() {
                 @match experiment.and_then(|one| Some((one, point(&one)?))) {
                     Some((one, found)) => {
-                        // Only the same unit of the same version may be divided.
-                        @let kind = format!("{} v{}", one.unit.name(), one.version);
+                        // Only the same unit of the same version and amount may be divided.
+                        @let amount = one.of(name).and_then(|of| one.amount(of.at(x)?));
+                        @let amount = amount.map_or(String::new(), |bytes| format!(" {bytes} B"));
+                        @let kind = format!("{} v{}{amount}", one.unit.name(), one.version);
                         @let few = !one.unit.counts_instructions()
                             && found.confidence < CONFIDENCE;
                         td data-machine=(index) data-kind=(kind) data-median=(found.median)
