@@ -8,6 +8,7 @@ use crate::contender::Placement;
 use crate::error::{Doing, LabError, Result};
 use crate::record::check::{BYTES_MAX, fault, fault_of_texts};
 use crate::record::{Experiment, FORMAT, Point, Record, Series};
+use crate::report::advice::baseline;
 use crate::report::table::{figure, interval, none_ended, place, warnings};
 use coffer_measure::comparison::{self, Comparison, Finding};
 use coffer_measure::statistics::ratios;
@@ -91,7 +92,12 @@ pub fn compare(first: &Record, second: &Record) -> String {
 }
 
 fn one(ours: &Experiment, theirs: &Experiment) -> String {
-    let mut text = format!("\n{} · {}\n", ours.title, ours.unit.name());
+    let mut text = format!("\n{} · {}", ours.title, ours.unit.name());
+    text += if ours.unit.less_is_better() {
+        "; less is better\n"
+    } else {
+        "\n"
+    };
     for series in &ours.series {
         let name = &series.contender.name;
         let Some(other) = theirs.of(name) else {
@@ -165,7 +171,11 @@ fn beside(ours: &Experiment, theirs: &Experiment, (name, x): (&str, u64)) -> Opt
         both.iter().all(|one| !one.is_empty()).then_some(both)
     };
     let all = ours.series.iter().map(|one| &one.contender);
-    let mut plain = all.filter(|one| one.placement == Placement::None);
+    let own = baseline(name);
+    let mut plain = all.filter(|one| match own {
+        Some(own) => one.name == own,
+        None => one.placement == Placement::None,
+    });
     let (plain, [plain_a, plain_b]) =
         plain.find_map(|one| Some((one.name.as_str(), sides(&one.name)?)))?;
     if plain == name {
