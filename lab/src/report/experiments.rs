@@ -1,18 +1,19 @@
 //! The experiments: a plot each, its figures, its method.
 
+mod figures;
+
 use maud::{Markup, html};
 
 use crate::contender::{Availability, Contender};
 use crate::record::published::{Published, of_experiment};
-use crate::record::{Axis, Experiment, Point, Record, Series};
+use crate::record::{Experiment, Record};
 use crate::report::beside;
 use crate::report::columns;
 use crate::report::drawings::{comparable, drawings};
+use crate::report::experiments::figures::figures;
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
-use crate::report::table::{
-    FEW_REQUESTS, NOT_TOLD, cost, counterparts, figure, none_ended, place, warnings, within,
-};
+use crate::report::table::{FEW_REQUESTS, NOT_TOLD, counterparts, warnings, within};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {
@@ -155,89 +156,6 @@ fn absentees(experiment: &Experiment) -> Markup {
         @if !absent.is_empty() {
             p.absentees { "Can’t run here: " (absent.join(" · ")) }
         }
-    }
-}
-
-fn figures(experiment: &Experiment) -> Markup {
-    let mut points = experiment.series.iter().flat_map(|series| &series.points);
-    let timed = points.clone().any(|point| point.latency().is_some());
-    let observed = points.clone().any(|point| point.observed.is_some());
-    let counted = points.any(|point| point.switches_of_a_transfer().is_some());
-    let at = (experiment.axis != Axis::Single).then_some("at");
-    let mut heads: Vec<&str> = ["contender"].into_iter().chain(at).collect();
-    heads.extend(["median", "interval", "sure", experiment.unit.cost()]);
-    heads.extend((experiment.axis == Axis::Clients).then_some("each client"));
-    heads.extend(
-        timed
-            .then_some(["half within, µs", "95 %", "99 %"])
-            .into_iter()
-            .flatten(),
-    );
-    heads.extend(counted.then_some("switches"));
-    let calls = ["calls", "copied", "in kernel"];
-    heads.extend(observed.then_some(calls).into_iter().flatten());
-    html! {
-        table {
-            caption { (experiment.title) ", " (experiment.unit.name()) }
-            (columns(&heads))
-            tbody {
-                @for series in &experiment.series {
-                    @for point in &series.points { (figures_row(experiment, series, point)) }
-                    @if series.points.is_empty() {
-                        tr.absent {
-                            th scope="row" { (series.contender.name) }
-                            td.words colspan="5" { (why(series)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Markup {
-    html! {
-        @let unit = experiment.unit;
-        @if let (Some(found), Some(cost)) = (point.estimate(unit), cost(point, unit)) {
-            tr {
-                th scope="row" { (series.contender.name) }
-                @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
-                td { (figure(found.median)) }
-                @if experiment.unit.counts_instructions() && found.low == found.high {
-                    td { "counted" }
-                    td { "–" }
-                } @else {
-                    td { (figure(found.low)) "–" (figure(found.high)) }
-                    td { (format!("{:.0} %", found.confidence * 100.0)) }
-                }
-                td { (cost) }
-                @if experiment.axis == Axis::Clients {
-                    td { (figure(found.median / point.x as f64)) }
-                }
-                @for told in within(experiment, point).into_iter().flatten() { td { (told) } }
-                @if let Some(switches) = point.switches_of_a_transfer() {
-                    td { (figure(switches)) }
-                }
-                @if let Some(observed) = &point.observed {
-                    td { (figure(observed.calls_of_a_transfer())) }
-                    td { (figure(observed.copied())) }
-                    td { (figure(observed.moved_within())) }
-                }
-            }
-        } @else if let Some(told) = none_ended(point, unit) {
-            tr.absent {
-                th scope="row" { (series.contender.name) }
-                @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
-                td.words colspan="5" { (told) }
-            }
-        }
-    }
-}
-
-fn why(series: &Series) -> String {
-    match &series.contender.availability {
-        Availability::Runs => "gave no figure".to_owned(),
-        Availability::CannotRun { why, .. } => format!("can’t run here: {why}"),
     }
 }
 
