@@ -60,7 +60,7 @@ pub fn page(record: &Record, published: &[Published]) -> String {
                 a href="#machine" { "The machine" }
                 a href="#method" { "Method" }
             }
-            @for group in &groups { (experiments::section(group, published)) }
+            @for group in &groups { (experiments::section(group, record, published)) }
             (contradictions::section())
             (machine_facts::section(record))
             (method(record))

@@ -5,6 +5,7 @@ mod figures;
 use maud::{Markup, html};
 
 use crate::contender::{Availability, Contender};
+use crate::raw::memory::ID as MEMORY_COPY;
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Experiment, Record};
 use crate::report::beside;
@@ -71,12 +72,13 @@ fn title(anchor: &str, experiment: &Experiment) -> String {
     told.to_owned()
 }
 
-pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
+pub(super) fn section(group: &Group<'_>, record: &Record, published: &[Published]) -> Markup {
     let all = &group.experiments;
     let waterfall = waterfall(all, published);
     html! {
         section id=(group.anchor) {
             h2 { (group.title) }
+            @if let Some(missing) = without_memory(group, record) { p.quiet { (missing) } }
             div.plots {
                 @if let Some(drawn) = waterfall {
                     (drawn)
@@ -88,6 +90,22 @@ pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
             (contenders(&everybody(group)))
         }
     }
+}
+
+/// What stands with ciphers where there is no figure of what memory gives.
+fn without_memory(group: &Group<'_>, record: &Record) -> Option<&'static str> {
+    let is_cipher = group.anchor.starts_with("raw-") && anchor(MEMORY_COPY) != group.anchor;
+    let measured = |one: &Experiment| !one.places().is_empty();
+    if !is_cipher || record.experiment(MEMORY_COPY).is_some_and(measured) {
+        return None;
+    }
+    let mut all = group.experiments.iter();
+    Some(if all.any(|one| one.unit.counts_instructions()) {
+        "What memory gives is missing here: where instructions are counted, none is simulated."
+    } else {
+        "What memory gives (raw/memory/copy) is missing in this record: whether it sets a limit to \
+         these speeds is not told."
+    })
 }
 
 fn one(experiment: &Experiment, all: &[&Experiment], published: &[Published]) -> Markup {
@@ -200,5 +218,48 @@ fn contenders(everybody: &[&Contender]) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::Placement;
+    use crate::record::Unit;
+    use crate::record::planted::{self, experiment, point, series};
+
+    #[test]
+    fn ciphers_say_that_memory_was_not_measured() {
+        let time = Unit::MegabytesPerCpuSecond;
+        let of = |id: &str, unit| {
+            let all = vec![series("one", Placement::User, vec![point(0, &[1.0])])];
+            experiment(id, unit, all)
+        };
+        let said = |experiments: Vec<Experiment>| {
+            let record = planted::record(experiments);
+            let groups = groups(&record);
+            let sections = groups.iter().map(|group| section(group, &record, &[]));
+            sections.map(Markup::into_string).collect::<String>()
+        };
+        let alone = said(vec![
+            of("raw/aes-256-gcm/encrypt", time),
+            of("net/stream", time),
+        ]);
+        assert_eq!(
+            alone.matches("is missing in this record").count(),
+            1,
+            "{alone}"
+        );
+        let both = said(vec![
+            of("raw/aes-256-gcm/encrypt", time),
+            of(MEMORY_COPY, time),
+        ]);
+        assert!(!both.contains("is missing"), "{both}");
+        let counted = Unit::BytesPerThousandInstructions;
+        let counted = said(vec![of("raw/aes-256-gcm/encrypt", counted)]);
+        assert!(
+            counted.contains("where instructions are counted"),
+            "{counted}"
+        );
     }
 }
