@@ -17,6 +17,8 @@ pub(crate) mod cache;
 
 pub(crate) mod folder;
 
+pub(crate) mod note;
+
 pub mod kernel_tls;
 
 pub mod coffer_server;

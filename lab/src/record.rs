@@ -367,6 +367,15 @@ impl Experiment {
         self.version < versions::version(&self.id)
     }
 
+    /// The bytes of a sample at a point, where the experiment goes on until so many are through, and
+    /// not for so long: of another amount its figures are of other work.
+    pub fn amount(&self, point: &Point) -> Option<u64> {
+        let whole = ["file/", "net/"]
+            .iter()
+            .any(|family| self.id.starts_with(family));
+        (whole || self.id == "server/upload/file").then(|| Some(point.samples.first()?.bytes))?
+    }
+
     /// What a contender did in it.
     pub fn of(&self, name: &str) -> Option<&Series> {
         self.series.iter().find(|one| one.contender.name == name)

@@ -60,7 +60,7 @@ pub fn page(record: &Record, published: &[Published]) -> String {
                 a href="#machine" { "The machine" }
                 a href="#method" { "Method" }
             }
-            @for group in &groups { (experiments::section(group, published)) }
+            @for group in &groups { (experiments::section(group, record, published)) }
             (contradictions::section())
             (machine_facts::section(record))
             (method(record))
@@ -203,7 +203,8 @@ fn noise(record: &Record) -> Markup {
     let warned = count(record, |one| !warnings(one).is_empty());
     let most = |share: fn(&Experiment) -> f64| {
         let most = record.experiments.iter().map(share).fold(0.0, f64::max);
-        format!("{:.0} %", most * 100.0)
+        // Ticks of two clocks may come to more than there is.
+        format!("{:.0} %", most.min(1.0) * 100.0)
     };
     let others = most(|one| one.noise.others_share);
     let stolen = most(|one| one.noise.stolen_share);

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -102,7 +102,10 @@ fn end(experiment: &str, signal: &str, errors: Stdio, under_way: impl Fn(&str, u
         status.is_some()
     });
     let files = fs::read_dir(&folder).map_or(0, Iterator::count);
-    let left = (mounts(&name), namespaces(pid), files);
+    let notes = fs::read_dir("/run").into_iter().flatten().flatten();
+    let own = format!("coffer-lab-{pid}-");
+    let notes = notes.filter(|one| one.file_name().to_string_lossy().starts_with(&own));
+    let left = (mounts(&name), namespaces(pid) + notes.count(), files);
     // A FUSE program ends when the kernel tells it that its mount is gone.
     wait_for("all processes to end", || processes(&name, pid).is_empty());
     fs::remove_dir_all(Path::new(&name)).expect("an empty folder");
@@ -260,78 +263,6 @@ fn who_cannot_say_so_cleans_up_as_well() {
             fs::read_dir(folder).map_or(0, Iterator::count) > 0
         });
     }
-}
-
-/// Folders that the run made on the way to its own go with it.
-#[test]
-fn folders_that_a_run_made_go_with_it() {
-    let there = std::env::temp_dir().join(format!("lab-made-{}", std::process::id()));
-    fs::create_dir_all(&there).expect("a folder");
-    for signal in [None, Some("-INT")] {
-        let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
-        lab.args(["sendfile", "--quick", "--folder"])
-            .arg(there.join("new/er"));
-        lab.args(signal.map_or(["--rounds", "1"], |_| ["--rounds", "100"]));
-        let mut lab = lab
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the lab");
-        if let Some(signal) = signal {
-            wait_for("its folder", || {
-                fs::read_dir(there.join("new/er")).map_or(0, Iterator::count) > 0
-            });
-            let mut kill = Command::new("kill");
-            let sent = kill.args([signal, &lab.id().to_string()]).status();
-            assert!(sent.expect("kill").success());
-        }
-        let status = lab.wait().expect("its end");
-        let expected = signal.map_or(0, |_| 130);
-        assert_eq!(status.code(), Some(expected));
-        let left = fs::read_dir(&there).map_or(1, Iterator::count);
-        assert_eq!(left, 0, "{signal:?}: new/er is left");
-    }
-    fs::remove_dir(&there).expect("an empty folder");
-}
-
-/// It is said where was looked, also where nothing was found.
-#[test]
-fn clean_tells_of_each_place() {
-    let _turn = turn();
-    let folder = std::env::temp_dir().join(format!("lab-places-{}", std::process::id()));
-    let gone = folder.join("coffer-lab-file-99999999");
-    fs::create_dir_all(&gone).expect("a folder");
-    let clean = |arguments: &[&str]| {
-        let mut clean = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
-        clean.args(["clean", "--folder"]).arg(&folder);
-        clean.args(arguments).output().expect("the lab")
-    };
-    let said = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    let nothing = format!("nothing found in {}\n", folder.display());
-
-    let looked = clean(&["--dry-run"]);
-    let text = said(&looked);
-    assert!(gone.exists());
-    assert!(text.contains(&format!("left: {}\n", gone.display())) && !text.contains(&nothing));
-    let cleaned = clean(&["--json"]);
-    let told: serde_json::Value = serde_json::from_str(&said(&cleaned)).expect("JSON");
-    assert!(!gone.exists());
-    let places = told["places"].as_array().expect("places");
-    let is_own = |one: &&serde_json::Value| one["place"].as_str() == folder.to_str();
-    let own = places.iter().find(is_own).expect("the folder");
-    assert_eq!(own["found"][0]["what"].as_str(), gone.to_str());
-    assert_eq!(own["found"][0]["removed"], true);
-    let again = said(&clean(&[]));
-    assert!(again.contains(&nothing), "{again}");
-    fs::remove_dir(&folder).expect("an empty folder");
-    // A name that is mistyped is no folder without leftovers.
-    let missing = clean(&[]);
-    let error = String::from_utf8_lossy(&missing.stderr).into_owned();
-    assert_eq!(missing.status.code(), Some(1));
-    assert!(
-        error.contains("looking into") && error.contains("lab-places"),
-        "{error}"
-    );
 }
 
 /// Names of files may hold anything: line breaks, quotation marks, and what is no text.

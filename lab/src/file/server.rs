@@ -9,7 +9,7 @@ use crate::error::{Doing, Result};
 use crate::file::piped::receive;
 use crate::file::store::{Store, evict, files_below};
 use crate::host::coffer_server::{CofferServer, REGION};
-use crate::host::folder::{MEMORY, PREFIX, Room};
+use crate::host::folder::{Folder, MEMORY, Room};
 use crate::host::programs::{command, run};
 use crate::host::undo::Undo;
 use crate::measuring::content::{Content, Sink};
@@ -25,11 +25,14 @@ pub(super) struct Server {
     url: String,
     curl_settings: PathBuf,
     _upload_gone: Undo,
+    _in_memory: Option<Folder>,
 }
 
 impl Server {
     pub(super) fn new(program: &Path, folder: &Path, bytes: u64) -> Result<Self> {
-        let (upload, setting) = upload_file(folder, bytes);
+        let (in_memory, setting) = upload_folder(bytes)?;
+        let upload = in_memory.as_ref().map_or(folder, |own| &own.path);
+        let upload = upload.join("upload");
         let gone = upload.clone();
         let upload_gone = Undo::by(move || drop(fs::remove_file(gone)));
         let served = CofferServer::start(program, &folder.join("data"))?;
@@ -43,6 +46,7 @@ impl Server {
             served,
             curl_settings,
             _upload_gone: upload_gone,
+            _in_memory: in_memory,
         };
         run(server.curl().args(["--request", "PUT", &server.url]))?;
         Ok(server)
@@ -61,15 +65,14 @@ impl Server {
 
 /// Where curl reads what it uploads: on a file system in memory, if that has room for it, and else
 /// beside what is measured.
-fn upload_file(folder: &Path, bytes: u64) -> (PathBuf, String) {
-    let fits = Room::of(Path::new(MEMORY)).is_ok_and(|room| room.in_memory && room.has(bytes));
-    if fits {
-        let name = format!("{PREFIX}upload-{}", std::process::id());
+fn upload_folder(bytes: u64) -> Result<(Option<Folder>, String)> {
+    let memory = Path::new(MEMORY);
+    if Room::of(memory).is_ok_and(|room| room.in_memory && room.has(bytes)) {
         let setting = format!("uploaded from a file in memory ({MEMORY})");
-        return (Path::new(MEMORY).join(name), setting);
+        return Ok((Some(Folder::new(memory, "upload")?), setting));
     }
     let setting = format!("uploaded from a file in the same folder: {MEMORY} has no room for it");
-    (folder.join("upload"), setting)
+    Ok((None, setting))
 }
 
 /// Settings of curl with the server's credentials: not as arguments, which everybody can list.

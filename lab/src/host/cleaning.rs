@@ -11,6 +11,7 @@ use crate::host::folder::MEMORY;
 use crate::host::leftovers::{
     self, BLOCK_DEVICES, Leftover, MAPPED, NAMESPACES, WIREGUARD_SOCKETS,
 };
+use crate::host::note::STATE;
 
 /// How often is looked at most for what was left.
 const ROUNDS: usize = 5;
@@ -37,11 +38,14 @@ struct Place {
     found: Vec<Found>,
 }
 
-/// What a lab left.
+/// What a lab left, or what has a name as if it had.
 #[derive(Debug, Serialize)]
 struct Found {
     what: String,
     removed: bool,
+    /// How it is removed by hand, where nothing but its name says that it is a lab's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_alone: Option<String>,
 }
 
 /// Removes what labs left that run no more, in `folders` and `cache` and where the kernel tells of
@@ -56,7 +60,7 @@ pub fn clean(folders: &[PathBuf], cache: &Path, dry_run: bool) -> Cleaning {
     // A lab that is still dying, and what it had begun, may leave more while the rest is removed.
     let mut found = Vec::new();
     for _ in 0..ROUNDS {
-        let mut more = leftovers::find(folders, cache);
+        let mut more = leftovers::find(folders, cache).left;
         more.retain(|one| !found.contains(one));
         if more.is_empty() {
             break;
@@ -68,13 +72,24 @@ pub fn clean(folders: &[PathBuf], cache: &Path, dry_run: bool) -> Cleaning {
     }
     // Another may have removed it meanwhile.
     let there = leftovers::find(folders, cache);
+    let left = found.iter().map(|one| {
+        let is_there = match one {
+            Leftover::Above(_, folders) => folders.iter().any(|one| one.exists()),
+            _ => there.left.contains(one),
+        };
+        (one, !is_there, None)
+    });
+    let unproven = there.unproven.iter();
+    let unproven = unproven.map(|one| (one, false, Some(one.by_hand())));
+    let all: Vec<_> = left.chain(unproven).collect();
     let in_place = |(place, unreadable): (String, Option<String>)| Place {
-        found: found
+        found: all
             .iter()
-            .filter(|one| place_of(one) == place)
-            .map(|one| Found {
+            .filter(|(one, ..)| place_of(one) == place)
+            .map(|(one, removed, left_alone)| Found {
                 what: one.to_string(),
-                removed: !there.contains(one),
+                removed: *removed,
+                left_alone: left_alone.clone(),
             })
             .collect(),
         place,
@@ -91,7 +106,8 @@ fn places(folders: &[PathBuf], cache: &Path) -> Vec<(String, Option<String>)> {
     let kernel = [PROGRAMS, MOUNTS, MAPPED, BLOCK_DEVICES, NAMESPACES];
     let kernel = kernel.map(|place| (place.to_owned(), None));
     let mut files: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
-    files.extend([Path::new(MEMORY), cache, Path::new(WIREGUARD_SOCKETS)]);
+    files.extend([MEMORY, WIREGUARD_SOCKETS, STATE].map(Path::new));
+    files.push(cache);
     let mut all = kernel.to_vec();
     for folder in files {
         let place = folder.display().to_string();
@@ -114,6 +130,7 @@ fn place_of(leftover: &Leftover) -> String {
             let folder = path.parent().unwrap_or(path);
             return folder.display().to_string();
         }
+        Leftover::Above(place, _) => return place.display().to_string(),
     };
     place.to_owned()
 }
@@ -131,8 +148,15 @@ impl Cleaning {
         for place in &self.places {
             let name = &place.place;
             for one in &place.found {
-                let word = if one.removed { "removed" } else { "left" };
-                text += &format!("{word}: {}\n", one.what);
+                let what = &one.what;
+                text += &match (&one.left_alone, one.removed) {
+                    (Some(by_hand), _) => format!(
+                        "left alone: {what}: nothing in it says that a lab made it; to remove it: \
+                         {by_hand}\n"
+                    ),
+                    (None, true) => format!("removed: {what}\n"),
+                    (None, false) => format!("left: {what}\n"),
+                };
             }
             match &place.unreadable {
                 Some(why) => text += &format!("not looked into: {name}: {why}\n"),
@@ -151,7 +175,7 @@ impl Cleaning {
     /// What should have gone, and did not.
     pub fn stays(&self) -> Vec<&str> {
         let found = self.places.iter().flat_map(|place| &place.found);
-        let stays = found.filter(|one| !self.dry_run && !one.removed);
+        let stays = found.filter(|one| !self.dry_run && !one.removed && one.left_alone.is_none());
         stays.map(|one| one.what.as_str()).collect()
     }
 }
@@ -159,14 +183,24 @@ impl Cleaning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::note;
 
     #[test]
     fn each_place_is_told_with_what_was_found_there() {
         let folder = std::env::temp_dir().join(format!("lab-cleaning-{}", std::process::id()));
         // Above the greatest number that Linux gives a process.
         let gone = folder.join("one/coffer-lab-file-99999999");
+        let theirs = folder.join("two/coffer-lab-file-99999999");
         fs::create_dir_all(&gone).unwrap();
-        fs::create_dir_all(folder.join("two")).unwrap();
+        fs::create_dir_all(&theirs).unwrap();
+        let note = gone.join(note::NAME);
+        note::write(&note, 0).unwrap();
+        let text = fs::read_to_string(&note).unwrap();
+        let text = text.replace(
+            &format!("process {}\n", std::process::id()),
+            "process 99999999\n",
+        );
+        fs::write(&note, text).unwrap();
         fs::write(folder.join("three"), "").unwrap();
         let folders = ["one/", "two", "three"].map(|name| folder.join(name));
         let cache = folder.join("cache");
@@ -174,15 +208,22 @@ mod tests {
         let looked = clean(&folders, &cache, true);
         let (there, text) = (gone.exists(), looked.text());
         let cleaned = clean(&folders, &cache, false);
-        let (gone_now, after) = (!gone.exists(), cleaned.text());
+        let (gone_now, after) = (!gone.exists() && theirs.exists(), cleaned.text());
         fs::remove_dir_all(&folder).unwrap();
 
         let told = |verb: &str| format!("{verb}: {}\n", gone.display());
         assert!(there && text.contains(&told("left")), "{text}");
         assert!(looked.stays().is_empty(), "it was only looked for");
         assert!(gone_now && after.contains(&told("removed")), "{after}");
+        let alone = format!("left alone: {}: nothing in it says", theirs.display());
+        let by_hand = format!("rm -r '{}'\n", theirs.display());
+        assert!(
+            after.contains(&alone) && after.contains(&by_hand),
+            "{after}"
+        );
+        assert!(cleaned.stays().is_empty(), "{after}");
         let nothing = |place: &Path| format!("nothing found in {}\n", place.display());
-        for place in [&folders[1], &cache, Path::new(MEMORY)] {
+        for place in [&cache, Path::new(MEMORY)] {
             let is_told = text.contains(&nothing(place));
             // Others may have left something in memory.
             assert!(is_told || place == Path::new(MEMORY), "{text}");

@@ -1,10 +1,12 @@
 //! A folder of the lab's own, which is removed whatever happens, and what it has room for.
 
+use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Doing, Result};
 use crate::host::machine::available_memory_bytes;
+use crate::host::note;
 use crate::host::undo::Undo;
 
 /// How the names of all begin that the lab makes.
@@ -32,15 +34,13 @@ impl Folder {
         let doing = || format!("making a folder in {}", parent.display());
         let parent = resolved(parent).doing(doing)?;
         let missing = missing(&parent);
-        let way = Undo::by(move || remove_empty(&missing));
-        std::fs::create_dir_all(&parent).doing(doing)?;
+        let above = missing.len();
+        let made = || fs::create_dir_all(&parent).doing(doing);
+        let (way, ()) = Undo::making(move || remove_empty(&missing), made)?;
         let path = parent.join(format!("{PREFIX}{purpose}-{}", std::process::id()));
-        let gone = path.clone();
-        let undo = Undo::by(move || remove(&gone));
-        std::fs::create_dir_all(&path).doing(|| format!("making {}", path.display()))?;
         Ok(Self {
+            _undo: make(&path, above)?,
             path,
-            _undo: undo,
             _way: way,
         })
     }
@@ -61,6 +61,40 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     Ok(resolved)
 }
 
+/// Makes a folder that says that it is a lab's; so many of those above it were made for it.
+pub(crate) fn make(path: &Path, above: usize) -> Result<Undo> {
+    if is_own(path) {
+        // A lab that is gone had this number.
+        let _ = remove_noted(path);
+    }
+    let made = || {
+        fs::create_dir(path)?;
+        note::write(&path.join(note::NAME), above)
+    };
+    let made = || made().doing(|| format!("making {}", path.display()));
+    let gone = path.to_owned();
+    Ok(Undo::making(move || remove(&gone), made)?.0)
+}
+
+/// Whether it says that this process made it.
+fn is_own(path: &Path) -> bool {
+    let note = note::read(&path.join(note::NAME));
+    note.is_some_and(|note| u32::try_from(note.process) == Ok(std::process::id()))
+}
+
+/// Removes a folder, and its note last: what does not go stays a lab's.
+pub(crate) fn remove_noted(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else if entry.file_name() != note::NAME {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir_all(path)
+}
+
 /// What of a path is not there, the deepest first.
 fn missing(path: &Path) -> Vec<PathBuf> {
     let is_missing = |place: &&Path| place.symlink_metadata().is_err();
@@ -71,7 +105,7 @@ fn missing(path: &Path) -> Vec<PathBuf> {
 /// The deepest first. Where others have put something, it stays, and so does what it lies in.
 fn remove_empty(folders: &[PathBuf]) {
     for folder in folders {
-        let _ = std::fs::remove_dir(folder);
+        let _ = fs::remove_dir(folder);
     }
 }
 
@@ -127,14 +161,19 @@ impl Room {
 }
 
 /// What is still at work during an interruption could put a file there between listing and
-/// removing: under another name the folder is not found any more.
+/// removing: under another name the folder is not found any more. What was there before, and so
+/// could not be made, stays.
 fn remove(path: &Path) {
+    if !is_own(path) {
+        let _ = fs::remove_dir(path);
+        return;
+    }
     let mut leaving = path.as_os_str().to_owned();
     leaving.push(".leaving");
-    let found = std::fs::rename(path, &leaving);
+    let found = fs::rename(path, &leaving);
     let leaving = found.map_or_else(|_| path.to_owned(), |()| leaving.into());
     // Nothing can be done about a folder that does not go.
-    let _ = std::fs::remove_dir_all(leaving);
+    let _ = remove_noted(&leaving);
 }
 
 #[cfg(test)]
@@ -193,6 +232,23 @@ mod tests {
         assert!(Folder::new(&there.join("a/../new/notes/b"), "file").is_err());
         assert!(!there.join("a").exists());
         std::fs::remove_dir_all(&there).unwrap();
+    }
+
+    /// Its name alone makes nothing a lab's.
+    #[test]
+    fn what_others_have_under_its_name_stays() {
+        let there = std::env::temp_dir().join(format!("lab-theirs-{}", std::process::id()));
+        let theirs = there.join(format!("coffer-lab-file-{}", std::process::id()));
+        fs::create_dir_all(&theirs).unwrap();
+        fs::write(theirs.join("thesis"), "theirs").unwrap();
+        let error = Folder::new(&there, "file").err().unwrap().to_string();
+        assert!(error.contains("coffer-lab-file-"), "{error}");
+        assert!(theirs.join("thesis").is_file());
+        // What an earlier lab left whose process had this number is a lab's.
+        note::write(&theirs.join(note::NAME), 0).unwrap();
+        drop(Folder::new(&there, "file").unwrap());
+        assert!(!theirs.exists());
+        fs::remove_dir(&there).unwrap();
     }
 
     #[test]

@@ -1,20 +1,19 @@
 //! What a lab left that had no time to clean up: a SIGKILL leaves programs, mounts, devices,
 //! namespaces and folders. All of them carry the number of their lab's process in their names, and
-//! programs in their environment; what belongs to a lab that still runs is left alone.
+//! programs in their environment; what belongs to a lab that still runs is left alone. So is what
+//! has such a name and no [note](crate::host::note) of a lab in it, or below it: that may be anyone's.
+
+mod programs;
+mod proof;
 
 use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::host::folder::{MEMORY, PREFIX, PURPOSES};
-use crate::host::programs::{MARK, clean_up, command};
-
-/// How long a program may take to end when it is told to.
-const PATIENCE: Duration = Duration::from_secs(3);
+use crate::host::folder::{MEMORY, PREFIX, PURPOSES, remove_noted};
+use crate::host::leftovers::proof::{above, is_in_own, is_own, is_own_mapped, is_own_namespace};
+use crate::host::note;
+use crate::host::programs::{clean_up, command};
 
 /// What every lab calls its process.
 pub const PROCESS_NAME: &CStr = c"coffer-lab";
@@ -37,8 +36,33 @@ pub enum Leftover {
     Loop(PathBuf),
     /// A network namespace.
     Namespace(String),
-    /// A folder, or a control socket of wireguard-go.
+    /// A folder, a control socket of wireguard-go, or the note of a namespace.
     Files(PathBuf),
+    /// Folders that a lab made above its own, the deepest first, and how that one was named.
+    Above(PathBuf, Vec<PathBuf>),
+}
+
+/// All that has names of labs which run no more.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What they left.
+    pub left: Vec<Leftover>,
+    /// What nothing shows to be theirs.
+    pub unproven: Vec<Leftover>,
+}
+
+impl Found {
+    /// Sorts it.
+    fn sort<T>(
+        &mut self,
+        all: Vec<T>,
+        is_proven: impl Fn(&T) -> bool,
+        leftover: fn(T) -> Leftover,
+    ) {
+        let (left, unproven): (Vec<T>, Vec<T>) = all.into_iter().partition(is_proven);
+        self.left.extend(left.into_iter().map(leftover));
+        self.unproven.extend(unproven.into_iter().map(leftover));
+    }
 }
 
 impl std::fmt::Display for Leftover {
@@ -50,43 +74,75 @@ impl std::fmt::Display for Leftover {
             Self::Loop(path) => write!(out, "loop device {}", path.display()),
             Self::Namespace(name) => write!(out, "network namespace {name}"),
             Self::Files(path) => write!(out, "{}", path.display()),
+            Self::Above(_, folders) => {
+                let folders: Vec<String> = folders
+                    .iter()
+                    .map(|one| one.display().to_string())
+                    .collect();
+                write!(out, "{}, made for it and empty", folders.join(", "))
+            }
+        }
+    }
+}
+
+impl Leftover {
+    /// How it is removed without the lab.
+    pub fn by_hand(&self) -> String {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+        let path = |path: &Path| quoted(&path.display().to_string());
+        match self {
+            Self::Program(id, _) => format!("kill {id}"),
+            Self::Mount(point) => format!("umount {}", path(point)),
+            Self::Mapped(name) => format!("cryptsetup close {}", quoted(name)),
+            Self::Loop(device) => format!("losetup -d {}", path(device)),
+            Self::Namespace(name) => format!("ip netns del {}", quoted(name)),
+            Self::Files(files) => format!("rm -r {}", path(files)),
+            Self::Above(_, folders) => {
+                let all: Vec<String> = folders.iter().map(|one| path(one)).collect();
+                format!("rmdir {}", all.join(" "))
+            }
         }
     }
 }
 
 /// All that labs left which run no more, in an order in which it can go: in `folders`, in `cache`,
 /// and in the kernel.
-pub fn find(folders: &[PathBuf], cache: &Path) -> Vec<Leftover> {
-    let namespaces: Vec<String> = names(Path::new(NAMESPACES))
-        .into_iter()
-        .filter(|name| owner_of_device(name).is_some_and(is_gone))
-        .collect();
-    let mut found = programs(&namespaces);
-    found.extend(mounts().into_iter().map(Leftover::Mount));
-    let mapped = names(Path::new(MAPPED)).into_iter();
-    let mapped = mapped.filter(|name| owner_of_device(name).is_some_and(is_gone));
-    found.extend(mapped.map(Leftover::Mapped));
-    found.extend(
-        loops()
-            .into_iter()
-            .map(|(device, _)| Leftover::Loop(device)),
-    );
-    found.extend(namespaces.into_iter().map(Leftover::Namespace));
-    found.extend(files(folders, cache).into_iter().map(Leftover::Files));
+pub fn find(folders: &[PathBuf], cache: &Path) -> Found {
+    let named = |folder: &str| -> Vec<String> {
+        let all = names(Path::new(folder)).into_iter();
+        all.filter(|name| owner_of_device(name).is_some_and(is_gone))
+            .collect()
+    };
+    let mut found = Found::default();
+    let namespaces = named(NAMESPACES);
+    let own = namespaces.iter().filter(|name| is_own_namespace(name));
+    let own: Vec<String> = own.cloned().collect();
+    found.left.extend(programs::programs(&own));
+    found.sort(mounts(), |path| is_in_own(path), Leftover::Mount);
+    found.sort(named(MAPPED), |name| is_own_mapped(name), Leftover::Mapped);
+    let is_own_loop = |(_, backing): &(PathBuf, PathBuf)| is_in_own(backing);
+    found.sort(loops(), is_own_loop, |(device, _)| Leftover::Loop(device));
+    found.sort(namespaces, |name| own.contains(name), Leftover::Namespace);
+    let files = files(folders, cache);
+    let above: Vec<Leftover> = files.iter().filter_map(|one| above(one, &files)).collect();
+    found.sort(files, |path| is_own(path), Leftover::Files);
+    found.left.extend(above);
     found
 }
 
 /// Removes it; false where that did not work.
 pub fn remove(leftover: &Leftover) -> bool {
     match leftover {
-        Leftover::Program(id, line) => end(*id, line),
+        Leftover::Program(id, line) => programs::end(*id, line),
         Leftover::Mount(path) => {
             clean_up(command("umount").arg(path)) || clean_up(command("umount").arg("-l").arg(path))
         }
         Leftover::Mapped(name) => clean_up(command("cryptsetup").arg("close").arg(name)),
         Leftover::Loop(path) => clean_up(command("losetup").arg("-d").arg(path)),
+        // Its note is found when it is gone.
         Leftover::Namespace(name) => clean_up(command("ip").args(["netns", "del", name])),
-        Leftover::Files(path) if path.is_dir() => fs::remove_dir_all(path).is_ok(),
+        Leftover::Above(_, folders) => folders.iter().all(|one| fs::remove_dir(one).is_ok()),
+        Leftover::Files(path) if path.is_dir() => remove_noted(path).is_ok(),
         Leftover::Files(path) => {
             let removed = fs::remove_file(path).is_ok();
             // The folder of sockets goes with the last of them.
@@ -100,7 +156,27 @@ pub fn remove(leftover: &Leftover) -> bool {
 fn owner_of_folder(name: &str) -> Option<i32> {
     let (purpose, number) = name.strip_prefix(PREFIX)?.split_once('-')?;
     let number = number.strip_suffix(".leaving").unwrap_or(number);
-    PURPOSES.contains(&purpose).then(|| number.parse().ok())?
+    PURPOSES.contains(&purpose).then(|| whole(number))?
+}
+
+/// The lab whose run had this name in the cache: `run-1234-0`.
+fn owner_of_run(name: &str) -> Option<i32> {
+    let name = name.strip_suffix(".leaving").unwrap_or(name);
+    let (lab, number) = name.strip_prefix("run-")?.split_once('-')?;
+    whole(number).and(whole(lab))
+}
+
+/// The lab whose end of a link has this control socket: `clw1234n0a.sock`.
+fn owner_of_socket(name: &str) -> Option<i32> {
+    let (lab, end) = name.strip_prefix("clw")?.split_once('n')?;
+    let end = end.strip_suffix(".sock")?;
+    whole(end.strip_suffix(['a', 'b'])?).and(whole(lab))
+}
+
+/// Digits, and nothing else.
+fn whole(text: &str) -> Option<i32> {
+    let is_whole = text.bytes().all(|letter| letter.is_ascii_digit());
+    is_whole.then(|| text.parse().ok())?
 }
 
 /// The lab whose namespace or device of dm-crypt has this name: `coffer-lab-1234-0a`,
@@ -109,8 +185,8 @@ fn owner_of_device(name: &str) -> Option<i32> {
     let rest = name.strip_prefix(PREFIX)?;
     let (number, end) = rest.split_once('-').unwrap_or((rest, ""));
     let link = end.strip_suffix(['a', 'b']);
-    let is_link = link.is_some_and(|number| number.parse::<u32>().is_ok());
-    (is_link || ["", "inline", "probe"].contains(&end)).then(|| number.parse().ok())?
+    let is_link = link.is_some_and(|number| whole(number).is_some());
+    (is_link || ["", "inline", "probe"].contains(&end)).then(|| whole(number))?
 }
 
 /// The folder of a lab that is gone, in which this lies.
@@ -162,43 +238,6 @@ fn state(id: i32) -> Option<String> {
     Some(rest.split(' ').next()?.to_owned())
 }
 
-/// The lab that started a process, or what started that in turn: by the mark in its environment,
-/// which its own program can't be mistaken for. Other containers count their processes otherwise.
-fn starter(id: i32) -> Option<i32> {
-    let numbers = |of: &str| fs::read_link(format!("/proc/{of}/ns/pid")).ok();
-    let environment = fs::read(format!("/proc/{id}/environ")).ok()?;
-    let begins = format!("{MARK}=");
-    let mut all = environment.split(|&byte| byte == 0);
-    let marked = all.find_map(|one| one.strip_prefix(begins.as_bytes()))?;
-    let lab = std::str::from_utf8(marked).ok()?.parse().ok()?;
-    (numbers(&id.to_string()) == numbers("self")).then_some(lab)
-}
-
-/// Programs that a lab started which is gone, and those in its namespaces. What a command line says
-/// is no proof: it may be an editor's, of what a lab wrote.
-fn programs(namespaces: &[String]) -> Vec<Leftover> {
-    let inside = namespaces.iter().flat_map(|name| {
-        let told = command("ip").args(["netns", "pids", name]).output();
-        let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        let ids = told.unwrap_or_default();
-        ids.split_whitespace()
-            .filter_map(|id| id.parse().ok())
-            .collect::<Vec<i32>>()
-    });
-    let inside: Vec<i32> = inside.collect();
-    let all = names(Path::new("/proc"))
-        .into_iter()
-        .filter_map(|name| name.parse::<i32>().ok());
-    let own = i32::try_from(std::process::id());
-    let left = all.filter_map(|id| {
-        let line = command_line(id);
-        let left = inside.contains(&id) || starter(id).is_some_and(is_gone);
-        (left && !line.is_empty() && own != Ok(id))
-            .then(|| Leftover::Program(id, line.replace('\0', " ").trim().to_owned()))
-    });
-    left.collect()
-}
-
 fn in_full(point: &str) -> String {
     let signs = [
         ("\\040", " "),
@@ -226,14 +265,19 @@ fn mounts() -> Vec<PathBuf> {
 fn loops() -> Vec<(PathBuf, PathBuf)> {
     let all = names(Path::new(BLOCK_DEVICES)).into_iter();
     let left = all.filter_map(|name| {
-        let backing = Path::new(BLOCK_DEVICES)
-            .join(&name)
-            .join("loop/backing_file");
-        let backing = PathBuf::from(fs::read_to_string(backing).ok()?.trim_end());
+        let backing = backing(&name)?;
         folder_of(&backing)?;
         Some((Path::new("/dev").join(name), backing))
     });
     left.collect()
+}
+
+/// The file that a loop device shows.
+fn backing(device: &str) -> Option<PathBuf> {
+    let told = Path::new(BLOCK_DEVICES)
+        .join(device)
+        .join("loop/backing_file");
+    Some(PathBuf::from(fs::read_to_string(told).ok()?.trim_end()))
 }
 
 fn files(folders: &[PathBuf], cache: &Path) -> Vec<PathBuf> {
@@ -249,136 +293,19 @@ fn files(folders: &[PathBuf], cache: &Path) -> Vec<PathBuf> {
         .chain([Path::new(MEMORY)])
         .flat_map(|folder| below(folder, &owner_of_folder))
         .collect();
-    let run = |name: &str| name.strip_prefix("run-")?.split('-').next()?.parse().ok();
-    left.extend(below(cache, &run));
-    // `clw1234n0a.sock`, a link's end.
-    let socket = |name: &str| name.strip_prefix("clw")?.split('n').next()?.parse().ok();
-    left.extend(below(Path::new(WIREGUARD_SOCKETS), &socket));
+    left.extend(below(cache, &owner_of_run));
+    left.extend(below(Path::new(WIREGUARD_SOCKETS), &owner_of_socket));
+    let noted = |name: &str| {
+        let namespace = name.strip_suffix(note::ENDING)?;
+        let is_there = Path::new(NAMESPACES).join(namespace).exists();
+        owner_of_device(namespace).filter(|_| !is_there)
+    };
+    left.extend(below(Path::new(note::STATE), &noted));
     // A folder may be named twice.
     left.sort();
     left.dedup();
     left
 }
 
-/// Tells it to end, then ends it by force; unless its number is another's by now.
-fn end(id: i32, line: &str) -> bool {
-    let Some(process) = Pid::from_raw(id) else {
-        return false;
-    };
-    let is_there = || command_line(id).replace('\0', " ").trim() == line && !line.is_empty();
-    for signal in [Signal::TERM, Signal::KILL] {
-        let start = Instant::now();
-        if is_there() {
-            let _ = kill_process(process, signal);
-        }
-        while is_there() && start.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_millis(10));
-        }
-    }
-    !is_there()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn owners_are_read_from_names() {
-        assert_eq!(owner_of_folder("coffer-lab-file-1234"), Some(1234));
-        assert_eq!(owner_of_folder("coffer-lab-net-77.leaving"), Some(77));
-        assert_eq!(owner_of_folder("coffer-lab-upload-5"), Some(5));
-        for strange in [
-            "coffer-lab-notes-12",
-            "coffer-lab-file-",
-            "coffer-lab-file-2024-results",
-            "coffer-lab-file-2024.tar",
-            "lab-file-3",
-            "",
-        ] {
-            assert_eq!(owner_of_folder(strange), None, "{strange}");
-        }
-        for name in ["", "-0a", "-12b", "-inline", "-probe"] {
-            let name = format!("coffer-lab-1234{name}");
-            assert_eq!(owner_of_device(&name), Some(1234), "{name}");
-        }
-        for strange in ["coffer-lab-2024-results", "coffer-lab-7-a", "coffer-lab-x"] {
-            assert_eq!(owner_of_device(strange), None, "{strange}");
-        }
-        // Above the greatest number that Linux gives a process.
-        let gone = Path::new("/srv/coffer-lab-file-99999999");
-        assert_eq!(folder_of(&gone.join("3/image")), Some(gone));
-        assert_eq!(folder_of(Path::new("/srv/image")), None);
-        assert_eq!(in_full(r"/a\040b\012c\134040d"), "/a b\nc\\040d");
-    }
-
-    #[test]
-    fn what_belongs_to_a_lab_that_runs_is_left_alone() {
-        let folder = std::env::temp_dir().join(format!("lab-leftovers-{}", std::process::id()));
-        let own = folder.join(format!("coffer-lab-file-{}", std::process::id()));
-        // Above the greatest number that Linux gives a process.
-        let gone = folder.join("coffer-lab-file-99999999");
-        for path in [&own, &gone] {
-            fs::create_dir_all(path.join("below")).unwrap();
-        }
-        let found = find(std::slice::from_ref(&folder), &folder.join("cache"));
-        let files =
-            |one: &Leftover| matches!(one, Leftover::Files(path) if path.starts_with(&folder));
-        let found: Vec<Leftover> = found.into_iter().filter(files).collect();
-        assert_eq!(found, [Leftover::Files(gone.clone())]);
-        assert!(remove(&found[0]) && own.exists() && !gone.exists());
-        assert!(!remove(&found[0]), "it is gone");
-        fs::remove_dir_all(folder).unwrap();
-    }
-
-    /// What is found of programs that this test starts, as they would be after a SIGKILL of a lab.
-    #[test]
-    fn programs_of_a_lab_that_is_gone_are_found_by_their_mark() {
-        let start = |script: &str, word: &str, lab: &str| {
-            let mut shell = std::process::Command::new("sh");
-            shell.args(["-c", script, word]).env(MARK, lab);
-            shell.spawn().unwrap()
-        };
-        let gone = "99999999";
-        let left = start("sleep 20; :", "left", gone);
-        // What it started in turn, and then ended.
-        let mut starter = start("sh -c 'sleep 20; :' started-in-turn & :", "starter", gone);
-        starter.wait().unwrap();
-        let running = start("sleep 20; :", "running", "none");
-        let named = start("sleep 20; :", "/x/coffer-lab-file-99999999/y", "none");
-        let deadline = Instant::now() + PATIENCE;
-        let mut found = programs(&[]);
-        let holds = |found: &[Leftover], word: &str| {
-            let mut all = found.iter();
-            all.any(|one| one.to_string().contains(word))
-        };
-        while !holds(&found, "sleep 20; : started-in-turn") && Instant::now() < deadline {
-            found = programs(&[]);
-        }
-        let seen = ["left", "started-in-turn", "running", "99999999/y"];
-        let seen = seen.map(|word| holds(&found, &format!("sleep 20; : {word}")));
-        let of_test = |one: &&Leftover| one.to_string().contains("sleep 20");
-        let removed = found.iter().filter(of_test).all(remove);
-        for mut one in [left, running, named] {
-            let _ = one.kill();
-            one.wait().unwrap();
-        }
-        assert_eq!(
-            seen,
-            [true, true, false, false],
-            "{found:#?}: a command line is no proof"
-        );
-        assert!(removed, "{found:#?}");
-    }
-
-    /// A file in memory, which is in no folder of its own.
-    #[test]
-    fn what_lies_in_memory_is_found_without_being_named() {
-        let upload = Path::new(MEMORY).join("coffer-lab-upload-99999999");
-        if fs::write(&upload, "x").is_err() {
-            return;
-        }
-        let found = find(&[], Path::new("/no/such/cache"));
-        let one = Leftover::Files(upload.clone());
-        assert!(found.contains(&one) && remove(&one) && !upload.exists());
-    }
-}
+mod tests;

@@ -2,12 +2,12 @@
 //!
 //! Each mount, namespace, loop device, folder and process is registered before it is made, so that
 //! there is no moment in which it is there and would not be undone. To undo what was never made
-//! does nothing, and says nothing. Those that are left are undone newest first.
+//! does nothing, and says nothing. Those that are left are undone newest first, each when what came
+//! after it is gone: from an interruption on one thread undoes all, and the others nothing.
 
 use std::any::Any;
 use std::io::{Write, stderr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,16 +17,17 @@ use crate::error::{Doing, Result};
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// What is left to undo, oldest first.
-type Left = Vec<(u64, Action)>;
+struct Registry(Mutex<State>);
 
-struct Registry {
-    left: Mutex<Left>,
-    next: AtomicU64,
-    /// How many are being undone right now; grows only while holding `left`.
-    under_way: AtomicUsize,
-    /// Set while holding `left`, once the program is being interrupted.
-    stopping: AtomicBool,
+struct State {
+    /// What is left to undo, oldest first.
+    left: Vec<(u64, Action)>,
+    /// The number of the next.
+    next: u64,
+    /// Those that are being undone right now.
+    under_way: Vec<u64>,
+    /// Set once the program is being interrupted.
+    stopping: bool,
 }
 
 static REGISTRY: Registry = Registry::new();
@@ -42,73 +43,71 @@ const SAYING: Duration = Duration::from_millis(500);
 
 impl Registry {
     const fn new() -> Self {
-        Self {
-            left: Mutex::new(Vec::new()),
-            next: AtomicU64::new(0),
-            under_way: AtomicUsize::new(0),
-            stopping: AtomicBool::new(false),
-        }
+        Self(Mutex::new(State {
+            left: Vec::new(),
+            next: 0,
+            under_way: Vec::new(),
+            stopping: false,
+        }))
     }
 
-    fn register(&'static self, action: Action) -> Undo {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut left = self.left.lock();
-        if self.stopping.load(Ordering::Relaxed) {
+    /// Registers what undoes that which `make` makes, while nothing is undone.
+    fn register<T>(&'static self, action: Action, make: impl FnOnce() -> T) -> (Undo, T) {
+        let mut state = self.0.lock();
+        let number = state.next;
+        state.next += 1;
+        if state.stopping {
             // Nothing more is made. What was made before it was registered is undone at once.
-            let under_way = UnderWay::begin(&self.under_way);
-            drop(left);
-            act(action);
-            drop(under_way);
+            state.under_way.push(number);
+            drop(state);
+            self.act(number, action);
             wait_for_the_end();
         }
-        left.push((number, action));
-        Undo {
-            number,
-            registry: self,
-        }
+        state.left.push((number, action));
+        let made = make();
+        let registry = self;
+        (Undo { number, registry }, made)
     }
 
-    /// Undoes the one that `pick` takes out; false when it takes none.
-    fn undo(&self, pick: impl FnOnce(&mut Left) -> Option<(u64, Action)>) -> bool {
-        let mut left = self.left.lock();
-        let Some((_, action)) = pick(&mut left) else {
-            return false;
+    /// Undoes one, unless it is undone already, or will be by an interruption.
+    fn undo(&self, number: u64) {
+        let mut state = self.0.lock();
+        let index = state.left.iter().position(|(own, _)| *own == number);
+        let Some(index) = index.filter(|_| !state.stopping) else {
+            return;
         };
-        let under_way = UnderWay::begin(&self.under_way);
+        let (_, action) = state.left.remove(index);
+        state.under_way.push(number);
         // The lock is not held while undoing, which may drop others.
-        drop(left);
-        act(action);
-        drop(under_way);
-        true
+        drop(state);
+        self.act(number, action);
     }
 
+    /// Undoes all. What another thread is undoing may lie in what is next: that waits.
     fn undo_all(&self) {
-        while self.undo(Vec::pop) {}
         let start = Instant::now();
-        while self.under_way.load(Ordering::Acquire) > 0 && start.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_millis(5));
+        loop {
+            let mut state = self.0.lock();
+            let next = state.left.last().map(|(number, _)| *number);
+            let waits = state.under_way.iter().any(|one| Some(*one) > next);
+            if waits && start.elapsed() < PATIENCE {
+                drop(state);
+                thread::sleep(Duration::from_millis(5));
+                continue;
+            }
+            let Some((number, action)) = state.left.pop() else {
+                return;
+            };
+            state.under_way.push(number);
+            drop(state);
+            self.act(number, action);
         }
     }
-}
 
-/// One that fails loudly all the same must not keep the others from being undone.
-fn act(action: Action) {
-    let _ = catch_unwind(AssertUnwindSafe(action));
-}
-
-/// Counts one that is being undone.
-struct UnderWay<'a>(&'a AtomicUsize);
-
-impl<'a> UnderWay<'a> {
-    fn begin(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        Self(count)
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+    /// One that fails loudly must not keep the others from being undone.
+    fn act(&self, number: u64, action: Action) {
+        let _ = catch_unwind(AssertUnwindSafe(action));
+        self.0.lock().under_way.retain(|own| *own != number);
     }
 }
 
@@ -123,24 +122,28 @@ impl Undo {
     /// Registers `action`. It runs once, and must not fail loudly: there is nothing left to ask. It
     /// starts programs, if any, with [`crate::host::programs::clean_up`]; others start no more.
     pub fn by(action: impl FnOnce() + Send + 'static) -> Self {
-        REGISTRY.register(Box::new(action))
+        REGISTRY.register(Box::new(action), || ()).0
     }
-}
 
-impl Undo {
+    /// The same, and makes what `action` undoes, which an interruption waits for: it must be quick.
+    pub fn making<T>(
+        action: impl FnOnce() + Send + 'static,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<(Self, T)> {
+        let (undo, made) = REGISTRY.register(Box::new(action), make);
+        Ok((undo, made?))
+    }
+
     /// Leaves it as it is.
     pub fn forget(self) {
-        let mut left = self.registry.left.lock();
-        left.retain(|(number, _)| *number != self.number);
+        let mut state = self.registry.0.lock();
+        state.left.retain(|(number, _)| *number != self.number);
     }
 }
 
 impl Drop for Undo {
     fn drop(&mut self) {
-        self.registry.undo(|left| {
-            let index = left.iter().position(|(number, _)| *number == self.number)?;
-            Some(left.remove(index))
-        });
+        self.registry.undo(self.number);
     }
 }
 
@@ -172,9 +175,7 @@ pub fn say(line: &str) {
 /// undo all and end the program.
 pub fn on_interrupt() -> Result<()> {
     let handler = || {
-        let left = REGISTRY.left.lock();
-        REGISTRY.stopping.store(true, Ordering::Relaxed);
-        drop(left);
+        REGISTRY.0.lock().stopping = true;
         // By a thread of its own: a full pipe that is not read would hold it up for ever.
         let saying = thread::Builder::new();
         let saying = saying.spawn(|| say("\ncoffer-lab: interrupted; cleaning up"));
@@ -193,7 +194,7 @@ pub fn on_interrupt() -> Result<()> {
 /// To be called before the program ends by itself: what was pulled away under its feet by an
 /// interruption may look like an error, but only the one who cleans up may end the program.
 pub fn before_the_end() {
-    if REGISTRY.stopping.load(Ordering::Relaxed) {
+    if REGISTRY.0.lock().stopping {
         wait_for_the_end();
     }
     REGISTRY.undo_all();
@@ -209,6 +210,7 @@ fn wait_for_the_end() -> ! {
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
     fn each_is_undone_once_and_newest_first() {
@@ -217,7 +219,8 @@ mod tests {
         let log = Arc::new(Mutex::new(Vec::new()));
         let note = |what: &'static str| {
             let log = log.clone();
-            OWN.register(Box::new(move || log.lock().push(what)))
+            OWN.register(Box::new(move || log.lock().push(what)), || ())
+                .0
         };
         let mount = note("mount");
         let process = note("process");
@@ -235,7 +238,7 @@ mod tests {
             let log = log.clone();
             std::thread::spawn(move || {
                 let push = move || log.lock().push("after a panic");
-                let _guard = OWN.register(Box::new(push));
+                let _guard = OWN.register(Box::new(push), || ());
                 panic!("on purpose");
             })
         };
@@ -248,30 +251,52 @@ mod tests {
         static OWN: Registry = Registry::new();
         let log = Arc::new(Mutex::new(Vec::new()));
         let note = log.clone();
-        let older = OWN.register(Box::new(move || note.lock().push("folder")));
+        let older = OWN.register(Box::new(move || note.lock().push("folder")), || ());
         let fails = || drop(std::fs::read("/no/such/file").unwrap());
-        let newer = OWN.register(Box::new(fails));
+        let newer = OWN.register(Box::new(fails), || ());
         OWN.undo_all();
         assert_eq!(*log.lock(), ["folder"]);
-        assert_eq!(OWN.under_way.load(Ordering::Relaxed), 0);
+        assert!(OWN.0.lock().under_way.is_empty());
         drop((older, newer));
     }
 
+    /// A folder that lies in another goes first, whoever removes it.
     #[test]
-    fn the_end_waits_for_what_others_are_undoing() {
+    fn what_others_are_undoing_is_gone_before_what_it_lies_in() {
         static OWN: Registry = Registry::new();
         let (begun, waits) = std::sync::mpsc::channel();
-        let done = Arc::new(AtomicBool::new(false));
-        let told = done.clone();
-        let slow = OWN.register(Box::new(move || {
-            begun.send(()).unwrap();
-            thread::sleep(Duration::from_millis(50));
-            told.store(true, Ordering::Relaxed);
-        }));
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (outer, inner) = (log.clone(), log.clone());
+        let oldest = OWN.register(Box::new(move || outer.lock().push("outer")), || ());
+        let slow = OWN.register(
+            Box::new(move || {
+                begun.send(()).unwrap();
+                thread::sleep(Duration::from_millis(50));
+                inner.lock().push("inner");
+            }),
+            || (),
+        );
         let other = thread::spawn(move || drop(slow));
         waits.recv().unwrap();
         OWN.undo_all();
-        assert!(done.load(Ordering::Relaxed));
+        assert_eq!(*log.lock(), ["inner", "outer"]);
         other.join().unwrap();
+        drop(oldest);
+    }
+
+    /// Else a thread that unwinds would remove a folder while what lies in it is being removed.
+    #[test]
+    fn an_interruption_leaves_nothing_to_other_threads() {
+        static OWN: Registry = Registry::new();
+        let done = Arc::new(AtomicBool::new(false));
+        let told = done.clone();
+        let undo = move || told.store(true, Ordering::Relaxed);
+        let (undo, made) = OWN.register(Box::new(undo), || OWN.0.try_lock().is_none());
+        assert!(made, "nothing is undone while it is made");
+        OWN.0.lock().stopping = true;
+        drop(undo);
+        assert!(!done.load(Ordering::Relaxed));
+        OWN.undo_all();
+        assert!(done.load(Ordering::Relaxed));
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Doing, Result};
+use crate::host::folder::make;
 use crate::host::peers::PEERS;
 use crate::host::programs::{command, find, find_library, run as run_program};
 use crate::host::undo::{Undo, say};
@@ -59,12 +60,11 @@ impl Stage {
         let folder = cache.join(format!("{kind}-{}-{number}", std::process::id()));
         let remove = if request.keep {
             say(&format!("coffer-lab: keeping {}", folder.display()));
+            fs::create_dir_all(&folder).doing(|| format!("making {}", folder.display()))?;
             None
         } else {
-            let gone = folder.clone();
-            Some(Undo::by(move || drop(fs::remove_dir_all(gone))))
+            Some(make(&folder, 0)?)
         };
-        fs::create_dir_all(&folder).doing(|| format!("making {}", folder.display()))?;
         let _progress = Progress::open("Putting the machine's files together");
         let tree = Tree::new(&folder.join("root"), INIT)?;
         if let Work::Experiments(_) = request.work {

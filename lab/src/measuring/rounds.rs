@@ -247,9 +247,9 @@ impl Others {
     fn noise(&self) -> Noise {
         let share = |seconds: f64, wall_seconds: f64| {
             let capacity = wall_seconds * core_count() as f64;
-            // Ticks of 10 ms may make a difference negative in short runs.
+            // Ticks of 10 ms may make a difference negative in short runs, and more than the whole.
             if capacity > 0.0 {
-                (seconds / capacity).max(0.0)
+                (seconds / capacity).clamp(0.0, 1.0)
             } else {
                 0.0
             }
@@ -281,6 +281,11 @@ mod tests {
         assert!((noise.others_share - 0.1).abs() < 1e-9, "{noise:?}");
         assert!((noise.stolen_share - 0.05).abs() < 1e-9, "{noise:?}");
         assert_eq!(Others::default().noise(), Noise::default());
+        let ticks = Others {
+            wall_seconds: 0.9,
+            ..others
+        };
+        assert!((ticks.noise().others_share - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 mod tunnel;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -19,6 +19,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::{Doing, Result};
 use crate::host::kernel_tls;
+use crate::host::leftovers::NAMESPACES;
+use crate::host::note;
 use crate::host::programs::{clean_up, command, run, show_libraries};
 use crate::host::undo::{Foundation, Undo};
 use crate::net::session::{Session, Stream};
@@ -70,8 +72,7 @@ impl Link {
         let (a, b) = (format!("{name}a"), format!("{name}b"));
         let mut foundation = Foundation::default();
         for namespace in [&a, &b] {
-            foundation.add(delete_later(namespace));
-            run(command("ip").args(["netns", "add", namespace]))?;
+            foundation.add(add_namespace(namespace)?);
         }
         let pair = format!("link add v0 netns {a} type veth peer name v1 netns {b}");
         run(command("ip").args(pair.split(' ')))?;
@@ -173,12 +174,22 @@ impl Link {
     }
 }
 
-/// Deletes a namespace when it is dropped. What is in it goes with it.
-pub(super) fn delete_later(namespace: &str) -> Undo {
-    let gone = namespace.to_owned();
-    Undo::by(move || {
-        clean_up(command("ip").args(["netns", "del", &gone]));
-    })
+/// Adds a namespace, with a note that it is a lab's, and deletes both when it is dropped. What is
+/// in it goes with it.
+pub(super) fn add_namespace(namespace: &str) -> Result<Undo> {
+    let (gone, note) = (namespace.to_owned(), note::of_namespace(namespace));
+    let noted = || note::write(&note, 0).doing(|| format!("writing {}", note.display()));
+    let (undo, ()) = Undo::making(move || delete_namespace(&gone), noted)?;
+    run(command("ip").args(["netns", "add", namespace]))?;
+    Ok(undo)
+}
+
+/// Its note last: one that does not go stays a lab's.
+fn delete_namespace(namespace: &str) {
+    let deleted = clean_up(command("ip").args(["netns", "del", namespace]));
+    if deleted || !Path::new(NAMESPACES).join(namespace).exists() {
+        let _ = fs::remove_file(note::of_namespace(namespace));
+    }
 }
 
 /// A program in a namespace, which may be one that was unpacked.

@@ -6,7 +6,7 @@ use crate::host::kernel_crypto::Config;
 use crate::host::kernel_tls;
 use crate::host::peers::remedy;
 use crate::host::programs::{command, find, run, version};
-use crate::net::link::{Kind, delete_later};
+use crate::net::link::{Kind, add_namespace};
 use crate::net::session::Session;
 
 /// One that takes part.
@@ -166,9 +166,8 @@ pub(super) fn missing(kind: Kind) -> Option<Availability> {
 /// Tries an `ip` command in a namespace that is gone afterwards.
 fn works_in_a_namespace(arguments: &[&str]) -> bool {
     let name = format!("coffer-lab-{}-probe", std::process::id());
-    let _undo = delete_later(&name);
-    if run(command("ip").args(["netns", "add", &name])).is_err() {
+    let Ok(_undo) = add_namespace(&name) else {
         return false;
-    }
+    };
     run(command("ip").args(["-n", &name]).args(arguments)).is_ok()
 }

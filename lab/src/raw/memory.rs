@@ -18,7 +18,7 @@ use crate::record::{Axis, Experiment, Sample};
 use coffer_measure::cpu_time::thread_cpu_seconds;
 
 /// The experiment.
-pub(super) const ID: &str = "raw/memory/copy";
+pub(crate) const ID: &str = "raw/memory/copy";
 
 /// Each buffer is as long as so many of the last caches together, and as this at least.
 const TIMES_CACHES: u64 = 4;

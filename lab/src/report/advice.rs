@@ -19,7 +19,7 @@ use coffer_measure::comparison::{
 };
 use coffer_measure::statistics::Estimate;
 
-pub use jobs::Resource;
+pub use jobs::{Resource, baseline};
 
 /// The best that a placement has to offer.
 #[derive(Debug, Clone)]

@@ -81,9 +81,18 @@ fn matrix(all: &[&Advice]) -> Markup {
     }
 }
 
-fn row(index: usize, advice: &Advice) -> Markup {
+/// What is to be done, in a sentence or two: on a machine's page, and on that of all machines.
+pub(super) fn told(advice: &Advice) -> String {
     let decisive = advice.rows.get(advice.decided_by);
     let dearer = decisive.and_then(Row::told_dearer);
+    [Some(sentence(advice)), dearer]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn row(index: usize, advice: &Advice) -> Markup {
     html! {
         tr {
             th.(class(advice.verdict)) scope="row" {
@@ -92,10 +101,7 @@ fn row(index: usize, advice: &Advice) -> Markup {
                     None => span.job { (advice.job) },
                 }
                 span.quiet { (advice.about) }
-                span.advice {
-                    (sentence(advice))
-                    @if let Some(told) = dearer { " " (told) }
-                }
+                span.advice { (told(advice)) }
             }
             @for placement in PLACEMENTS { (cell(index, advice, placement)) }
         }

@@ -8,6 +8,7 @@ use crate::contender::Placement;
 use crate::error::{Doing, LabError, Result};
 use crate::record::check::{BYTES_MAX, fault, fault_of_texts};
 use crate::record::{Experiment, FORMAT, Point, Record, Series};
+use crate::report::advice::baseline;
 use crate::report::table::{figure, interval, none_ended, place, warnings};
 use coffer_measure::comparison::{self, Comparison, Finding};
 use coffer_measure::statistics::ratios;
@@ -86,7 +87,12 @@ pub fn compare(first: &Record, second: &Record) -> String {
 }
 
 fn one(ours: &Experiment, theirs: &Experiment) -> String {
-    let mut text = format!("\n{} · {}\n", ours.title, ours.unit.name());
+    let mut text = format!("\n{} · {}", ours.title, ours.unit.name());
+    text += if ours.unit.less_is_better() {
+        "; less is better\n"
+    } else {
+        "\n"
+    };
     for series in &ours.series {
         let name = &series.contender.name;
         let Some(other) = theirs.of(name) else {
@@ -111,10 +117,19 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
             if !unended.is_empty() {
                 text += &format!("  {name:<34} {at:>8}  {}\n", unended.join("; "));
             }
-            let compared = point.compared_apart(there, unit);
-            let (Some(a), Some(b), Some(mut compared)) =
-                (point.estimate(unit), there.estimate(unit), compared)
-            else {
+            let (Some(a), Some(b)) = (point.estimate(unit), there.estimate(unit)) else {
+                continue;
+            };
+            let amounts = (ours.amount(point), theirs.amount(there));
+            if let (Some(a), Some(b)) = amounts
+                && a != b
+                && !unit.counts_instructions()
+            {
+                let (a, b) = (figure(a as f64 / 1e6), figure(b as f64 / 1e6));
+                text += &format!("  {name:<34} {at:>8}  A moved {a} MB, B {b} MB: no comparison\n");
+                continue;
+            }
+            let Some(mut compared) = point.compared_apart(there, unit) else {
                 continue;
             };
             if unit.counts_instructions() && !are_as_long(point, there) {
@@ -147,7 +162,11 @@ fn beside(ours: &Experiment, theirs: &Experiment, (name, x): (&str, u64)) -> Opt
         both.iter().all(|one| !one.is_empty()).then_some(both)
     };
     let all = ours.series.iter().map(|one| &one.contender);
-    let mut plain = all.filter(|one| one.placement == Placement::None);
+    let own = baseline(name);
+    let mut plain = all.filter(|one| match own {
+        Some(own) => one.name == own,
+        None => one.placement == Placement::None,
+    });
     let (plain, [plain_a, plain_b]) =
         plain.find_map(|one| Some((one.name.as_str(), sides(&one.name)?)))?;
     if plain == name {
@@ -192,6 +211,9 @@ fn told(compared: &Comparison) -> String {
 }
 
 #[cfg(test)]
+mod like_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::contender::Availability;
@@ -199,7 +221,7 @@ mod tests {
     use crate::record::{Axis, Unit};
 
     /// A contender of these speeds; one that can't run, without any.
-    fn series(name: &str, speeds: &[f64]) -> Series {
+    pub(super) fn series(name: &str, speeds: &[f64]) -> Series {
         if !speeds.is_empty() {
             return planted::series(name, Placement::User, vec![point(0, speeds)]);
         }
@@ -208,12 +230,12 @@ mod tests {
         absent
     }
 
-    fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
+    pub(super) fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
         planted::record(vec![experiment(id, unit, series)])
     }
 
-    const FAST: [f64; 6] = [198.0, 200.0, 202.0, 198.0, 200.0, 202.0];
-    const SLOW: [f64; 6] = [99.0, 100.0, 101.0, 99.0, 100.0, 101.0];
+    pub(super) const FAST: [f64; 6] = [198.0, 200.0, 202.0, 198.0, 200.0, 202.0];
+    pub(super) const SLOW: [f64; 6] = [99.0, 100.0, 101.0, 99.0, 100.0, 101.0];
 
     #[test]
     fn swapped_sides_turn_every_finding_round() {

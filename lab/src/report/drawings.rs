@@ -5,7 +5,8 @@ use maud::Markup;
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Observed, Point, Series};
 use crate::report::plot::{Mark, bars, lines, shade};
-use crate::report::table::{cost, figure, place, waits};
+use crate::report::table::{cost, figure, interval, place, waits};
+use coffer_measure::comparison::Finding;
 
 /// What was observed of a server, and is drawn below.
 const COPIED: &str = "bytes copied between kernel and program for each one delivered";
@@ -65,11 +66,9 @@ pub(super) fn drawings(
         let mut rows = best_first(at(&own, x), experiment.unit.less_is_better());
         let mut title = place(experiment.axis, x);
         if experiment.axis == Axis::Threads && x > 1 {
-            title += ", and how many times one thread";
+            title += ", and how many times one thread; “?” where the samples don’t tell";
             for row in &mut rows {
-                let single = own.iter().find(|one| one.x == 1 && one.name == row.name);
-                let times = single.map(|one| format!(" · × {:.2}", row.value / one.value));
-                row.note += &times.unwrap_or_default();
+                row.note += &times_one(experiment, &row.name, x).unwrap_or_default();
             }
         }
         rows.extend(at(&others, x));
@@ -86,6 +85,19 @@ pub(super) fn drawings(
         drawings.extend(bars(&experiment.title, &title, &rows, &rows));
     }
     drawings
+}
+
+/// How many times one thread, by the rounds: whether all threads do more than one is not told by
+/// figures of different times.
+fn times_one(experiment: &Experiment, name: &str, x: u64) -> Option<String> {
+    let series = experiment.of(name)?;
+    let found = series.at(x)?.compared(series.at(1)?, experiment.unit)?;
+    let (times, range) = (figure(found.ratio.median), interval(&found.ratio));
+    let doubt = match found.finding {
+        Finding::CannotTell => " ?",
+        _ => "",
+    };
+    Some(format!(" · × {times}{range}{doubt}"))
 }
 
 fn best_first(mut rows: Vec<Mark>, less_is_better: bool) -> Vec<Mark> {
@@ -180,6 +192,28 @@ mod tests {
     use crate::record::Unit;
     use crate::record::planted::{experiment, point, series};
     use crate::record::published::published;
+
+    /// The machine was slowed down for a while: its medians are of different rounds.
+    #[test]
+    fn threads_are_compared_with_one_thread_of_the_same_round() {
+        let drawn = |one: &[f64], two: &[f64]| {
+            let points = vec![point(1, one), point(2, two)];
+            let all = vec![series("openssl speed", Placement::User, points)];
+            let threads = Experiment {
+                axis: Axis::Threads,
+                ..experiment("raw/x", Unit::MegabytesPerSecond, all)
+            };
+            drawings(&threads, &[&threads], &[])[0]
+                .clone()
+                .into_string()
+        };
+        let one = [100.0, 100.0, 100.0, 100.0, 50.0, 50.0];
+        let told = drawn(&one, &[130.0, 130.0, 120.0, 120.0, 62.0, 62.0]);
+        assert!(told.contains("user · × 1.24 (1.20–1.30)<"), "{told}");
+        // Their medians say 0.90.
+        let unsure = drawn(&one, &[90.0, 90.0, 110.0, 110.0, 60.0, 60.0]);
+        assert!(unsure.contains("user · × 1.10 (0.90–1.20) ?<"), "{unsure}");
+    }
 
     /// A's are of one process and of four; the bars are of two threads.
     #[test]

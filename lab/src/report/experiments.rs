@@ -1,18 +1,20 @@
 //! The experiments: a plot each, its figures, its method.
 
+mod figures;
+
 use maud::{Markup, html};
 
 use crate::contender::{Availability, Contender};
+use crate::raw::memory::ID as MEMORY_COPY;
 use crate::record::published::{Published, of_experiment};
-use crate::record::{Axis, Experiment, Point, Record, Series};
+use crate::record::{Experiment, Record};
 use crate::report::beside;
 use crate::report::columns;
 use crate::report::drawings::{comparable, drawings};
+use crate::report::experiments::figures::figures;
 use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
-use crate::report::table::{
-    FEW_REQUESTS, NOT_TOLD, cost, counterparts, figure, none_ended, place, warnings, within,
-};
+use crate::report::table::{FEW_REQUESTS, NOT_TOLD, counterparts, warnings, within};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {
@@ -70,12 +72,13 @@ fn title(anchor: &str, experiment: &Experiment) -> String {
     told.to_owned()
 }
 
-pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
+pub(super) fn section(group: &Group<'_>, record: &Record, published: &[Published]) -> Markup {
     let all = &group.experiments;
     let waterfall = waterfall(all, published);
     html! {
         section id=(group.anchor) {
             h2 { (group.title) }
+            @if let Some(missing) = without_memory(group, record) { p.quiet { (missing) } }
             div.plots {
                 @if let Some(drawn) = waterfall {
                     (drawn)
@@ -87,6 +90,22 @@ pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
             (contenders(&everybody(group)))
         }
     }
+}
+
+/// What stands with ciphers where there is no figure of what memory gives.
+fn without_memory(group: &Group<'_>, record: &Record) -> Option<&'static str> {
+    let is_cipher = group.anchor.starts_with("raw-") && anchor(MEMORY_COPY) != group.anchor;
+    let measured = |one: &Experiment| !one.places().is_empty();
+    if !is_cipher || record.experiment(MEMORY_COPY).is_some_and(measured) {
+        return None;
+    }
+    let mut all = group.experiments.iter();
+    Some(if all.any(|one| one.unit.counts_instructions()) {
+        "What memory gives is missing here: where instructions are counted, none is simulated."
+    } else {
+        "What memory gives (raw/memory/copy) is missing in this record: whether it sets a limit to \
+         these speeds is not told."
+    })
 }
 
 fn one(experiment: &Experiment, all: &[&Experiment], published: &[Published]) -> Markup {
@@ -158,89 +177,6 @@ fn absentees(experiment: &Experiment) -> Markup {
     }
 }
 
-fn figures(experiment: &Experiment) -> Markup {
-    let mut points = experiment.series.iter().flat_map(|series| &series.points);
-    let timed = points.clone().any(|point| point.latency().is_some());
-    let observed = points.clone().any(|point| point.observed.is_some());
-    let counted = points.any(|point| point.switches_of_a_transfer().is_some());
-    let at = (experiment.axis != Axis::Single).then_some("at");
-    let mut heads: Vec<&str> = ["contender"].into_iter().chain(at).collect();
-    heads.extend(["median", "interval", "sure", experiment.unit.cost()]);
-    heads.extend((experiment.axis == Axis::Clients).then_some("each client"));
-    heads.extend(
-        timed
-            .then_some(["half within, µs", "95 %", "99 %"])
-            .into_iter()
-            .flatten(),
-    );
-    heads.extend(counted.then_some("switches"));
-    let calls = ["calls", "copied", "in kernel"];
-    heads.extend(observed.then_some(calls).into_iter().flatten());
-    html! {
-        table {
-            caption { (experiment.title) ", " (experiment.unit.name()) }
-            (columns(&heads))
-            tbody {
-                @for series in &experiment.series {
-                    @for point in &series.points { (figures_row(experiment, series, point)) }
-                    @if series.points.is_empty() {
-                        tr.absent {
-                            th scope="row" { (series.contender.name) }
-                            td.words colspan="5" { (why(series)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Markup {
-    html! {
-        @let unit = experiment.unit;
-        @if let (Some(found), Some(cost)) = (point.estimate(unit), cost(point, unit)) {
-            tr {
-                th scope="row" { (series.contender.name) }
-                @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
-                td { (figure(found.median)) }
-                @if experiment.unit.counts_instructions() && found.low == found.high {
-                    td { "counted" }
-                    td { "–" }
-                } @else {
-                    td { (figure(found.low)) "–" (figure(found.high)) }
-                    td { (format!("{:.0} %", found.confidence * 100.0)) }
-                }
-                td { (cost) }
-                @if experiment.axis == Axis::Clients {
-                    td { (figure(found.median / point.x as f64)) }
-                }
-                @for told in within(experiment, point).into_iter().flatten() { td { (told) } }
-                @if let Some(switches) = point.switches_of_a_transfer() {
-                    td { (figure(switches)) }
-                }
-                @if let Some(observed) = &point.observed {
-                    td { (figure(observed.calls_of_a_transfer())) }
-                    td { (figure(observed.copied())) }
-                    td { (figure(observed.moved_within())) }
-                }
-            }
-        } @else if let Some(told) = none_ended(point, unit) {
-            tr.absent {
-                th scope="row" { (series.contender.name) }
-                @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
-                td.words colspan="5" { (told) }
-            }
-        }
-    }
-}
-
-fn why(series: &Series) -> String {
-    match &series.contender.availability {
-        Availability::Runs => "gave no figure".to_owned(),
-        Availability::CannotRun { why, .. } => format!("can’t run here: {why}"),
-    }
-}
-
 /// All who took part in any experiment of a group, each once.
 fn everybody<'a>(group: &Group<'a>) -> Vec<&'a Contender> {
     let mut everybody: Vec<&Contender> = Vec::new();
@@ -282,5 +218,48 @@ fn contenders(everybody: &[&Contender]) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::Placement;
+    use crate::record::Unit;
+    use crate::record::planted::{self, experiment, point, series};
+
+    #[test]
+    fn ciphers_say_that_memory_was_not_measured() {
+        let time = Unit::MegabytesPerCpuSecond;
+        let of = |id: &str, unit| {
+            let all = vec![series("one", Placement::User, vec![point(0, &[1.0])])];
+            experiment(id, unit, all)
+        };
+        let said = |experiments: Vec<Experiment>| {
+            let record = planted::record(experiments);
+            let groups = groups(&record);
+            let sections = groups.iter().map(|group| section(group, &record, &[]));
+            sections.map(Markup::into_string).collect::<String>()
+        };
+        let alone = said(vec![
+            of("raw/aes-256-gcm/encrypt", time),
+            of("net/stream", time),
+        ]);
+        assert_eq!(
+            alone.matches("is missing in this record").count(),
+            1,
+            "{alone}"
+        );
+        let both = said(vec![
+            of("raw/aes-256-gcm/encrypt", time),
+            of(MEMORY_COPY, time),
+        ]);
+        assert!(!both.contains("is missing"), "{both}");
+        let counted = Unit::BytesPerThousandInstructions;
+        let counted = said(vec![of("raw/aes-256-gcm/encrypt", counted)]);
+        assert!(
+            counted.contains("where instructions are counted"),
+            "{counted}"
+        );
     }
 }

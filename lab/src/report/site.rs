@@ -10,9 +10,10 @@ use crate::error::{Doing, LabError, Result};
 use crate::record::published::published;
 use crate::record::{COMMIT, Experiment, Record};
 use crate::report::advice::{Advice, Verdict, advice};
+use crate::report::advice_cards::told;
 use crate::report::experiments::groups;
 use crate::report::table::{figure, interval, none_ended, place};
-use crate::report::{STYLE, commit, compare, day, framed, page, remarks};
+use crate::report::{STYLE, commit, compare, counts_instructions, day, framed, page, remarks};
 use coffer_measure::comparison::{EQUIVALENT_WITHIN, ROUNDED_BY};
 use coffer_measure::statistics::CONFIDENCE;
 
@@ -166,6 +167,7 @@ fn heads(machines: &[Machine]) -> Markup {
         @for (index, one) in machines.iter().enumerate() {
             th scope="col" data-machine=(index) {
                 a href=(format!("{}.html", one.name)) { (one.name) }
+                @if counts_instructions(&one.record) { " " small { "instructions, not time" } }
             }
         }
     }
@@ -199,20 +201,8 @@ fn verdict(advice: &Advice, machine: usize) -> Markup {
         Verdict::OnlyOneRan(placement) => ("even", placement.word()),
         Verdict::NotMeasured => ("even", "–"),
     };
-    let only = matches!(advice.verdict, Verdict::OnlyOneRan(_));
-    let times = advice
-        .rows
-        .get(advice.decided_by)
-        .and_then(|row| row.compared);
-    let times = times.filter(|_| matches!(advice.verdict, Verdict::Choose(_)));
     html! {
-        td.verdict-cell.(class) data-machine=(machine) {
-            b { (word) }
-            @if let Some(times) = times {
-                small { " the next takes " (figure(times.ratio.median)) " ×" }
-            }
-            @if only { small { " only this ran" } }
-        }
+        td.verdict-cell.(class) data-machine=(machine) { b { (word) } small { (told(advice)) } }
     }
 }
 
@@ -306,8 +296,10 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
             @for (index, experiment) in found.iter().enumerate() {
                 @match experiment.and_then(|one| Some((one, point(&one)?))) {
                     Some((one, found)) => {
-                        // Only the same unit of the same version may be divided.
-                        @let kind = format!("{} v{}", one.unit.name(), one.version);
+                        // Only the same unit of the same version and amount may be divided.
+                        @let amount = one.of(name).and_then(|of| one.amount(of.at(x)?));
+                        @let amount = amount.map_or(String::new(), |bytes| format!(" {bytes} B"));
+                        @let kind = format!("{} v{}{amount}", one.unit.name(), one.version);
                         @let few = !one.unit.counts_instructions()
                             && found.confidence < CONFIDENCE;
                         td data-machine=(index) data-kind=(kind) data-median=(found.median)
@@ -327,50 +319,4 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::contender::Placement;
-    use crate::record::Unit;
-    use crate::record::planted::{self, point, series};
-
-    fn record(speed: f64) -> Record {
-        let all = vec![series(
-            "<one>",
-            Placement::Kernel,
-            vec![point(0, &[speed; 6])],
-        )];
-        let unit = Unit::MegabytesPerSecond;
-        planted::record(vec![planted::experiment("net/stream", unit, all)])
-    }
-
-    #[test]
-    fn each_machine_has_a_page_and_a_column() {
-        let folder = std::env::temp_dir().join(format!("lab-site-{}", std::process::id()));
-        let (from, to) = (folder.join("machines"), folder.join("site"));
-        fs::create_dir_all(&from).unwrap();
-        for (name, speed) in [("fast", 200.0), ("slow", 50.0)] {
-            let text = serde_json::to_string(&record(speed)).unwrap();
-            fs::write(from.join(format!("{name}.json")), text).unwrap();
-        }
-        let machines = read(&from).unwrap();
-        assert_eq!(write(&machines, &to).unwrap(), 3);
-        let page = fs::read_to_string(to.join("index.html")).unwrap();
-        assert!(page.contains("data-median=\"200\"") && page.contains("data-median=\"50\""));
-        assert!(page.contains("href=\"slow.html\"") && to.join("slow.html").is_file());
-        assert!(page.contains("&lt;one&gt;") && !page.contains("<one>"));
-        assert!(page.contains("data-within=\"0.05\"") && page.contains(", by "));
-
-        fs::write(from.join("broken.json"), "{}").unwrap();
-        let error = read(&from).err().unwrap().to_string();
-        assert!(error.contains("broken.json"), "{error}");
-        fs::rename(from.join("broken.json"), from.join("a b.json")).unwrap();
-        let error = read(&from).err().unwrap().to_string();
-        assert!(error.contains("other letters"), "{error}");
-        fs::rename(from.join("a b.json"), from.join("index.json")).unwrap();
-        let error = read(&from).err().unwrap().to_string();
-        let told = error.contains("index.json: would have the page of all machines");
-        assert!(told && !error.contains("letters"), "{error}");
-        fs::remove_dir_all(&folder).unwrap();
-        assert!(read(&from).is_err());
-    }
-}
+mod tests;

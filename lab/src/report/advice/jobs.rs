@@ -86,6 +86,13 @@ const FAR_DISKS: [(&str, &str); 5] = [
     ("iSCSI over WireGuard in a program", "iSCSI"),
 ];
 
+/// The same without encryption, where that is not just any that does not encrypt.
+pub fn baseline(name: &str) -> Option<&'static str> {
+    let mut all = TRANSPARENT.iter().chain(&FAR_DISKS);
+    all.find(|(one, _)| *one == name)
+        .map(|(_, without)| *without)
+}
+
 /// Files that are read from the disk. What is read again from memory lies there decrypted, and
 /// tells nothing of reading.
 pub(super) const COLD: &str = "file/read";

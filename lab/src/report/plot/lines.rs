@@ -141,7 +141,8 @@ fn names_of(drawn: &[&[Mark]], frame: &Frame) -> Markup {
     html! {
         ul.names {
             @for (line, top) in drawn.iter().zip(tops) {
-                li class=(line[0].class) style=(format!("top:{top}px")) {
+                @let height = height_of_name(line);
+                li class=(line[0].class) style=(format!("top:{top}px;--height:{height}px")) {
                     // Its stroke, where it does not stand at its end.
                     svg aria-hidden="true" { line x2="100%" y1="5" y2="5" {} }
                     (line[0].name)
@@ -190,6 +191,21 @@ mod tests {
         for Mark { name, .. } in &others {
             assert!(drawn.contains(&format!(">{name}</span>")), "{name}");
         }
+    }
+
+    /// Letters may be wider than those that rows are counted by: what has no room is not drawn over
+    /// the next name.
+    #[test]
+    fn a_name_has_no_more_room_than_its_rows() {
+        let wide = "W".repeat(160);
+        let drawn = drawn(
+            &[
+                mark("user s0", &wide, 1, 1.0),
+                mark("user s0", &wide, 2, 2.0),
+            ],
+            &[],
+        );
+        assert!(drawn.unwrap().contains(";--height:144px\"><svg"));
     }
 
     #[test]

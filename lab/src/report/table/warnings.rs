@@ -20,7 +20,8 @@ pub fn is_disturbed(experiment: &Experiment) -> bool {
 /// Why the figures of an experiment are to be taken with care; empty when the machine was calm.
 pub fn warnings(experiment: &Experiment) -> Vec<String> {
     let mut warnings = Vec::new();
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    // Ticks of two clocks may come to more than there is.
+    let percent = |share: f64| format!("{:.0} %", share.min(1.0) * 100.0);
     let noise = experiment.noise;
     if noise.others_share > OTHERS_SHARE_MAX {
         let share = percent(noise.others_share);
@@ -94,6 +95,11 @@ mod tests {
         assert_eq!(
             others,
             ["other programs used 12 % of the machine meanwhile"]
+        );
+        let whole = told(1.02, 0.0, &CALM);
+        assert_eq!(
+            whole,
+            ["other programs used 100 % of the machine meanwhile"]
         );
         let stolen = told(0.0, 0.03, &CALM);
         assert_eq!(stolen, ["the host took 3 % of the machine away"]);
