@@ -26,7 +26,7 @@ use crate::mover::events::Event;
 use crate::mover::journal::Notes;
 use crate::mover::location::Location;
 use crate::mover::target::{check, is_unfinished};
-use crate::s3::{EmptyPages, ListedObject, ObjectHead, ObjectName};
+use crate::s3::{EmptyPages, ListedObject, ObjectName};
 
 /// Works on many things at once, and counts.
 struct Crowd {
@@ -300,18 +300,13 @@ impl Mover {
         } else {
             None
         };
-        let told = answer.as_ref().map(|answer| answer.headers.clone());
-        let (head, first) = match told.and_then(ObjectHead::of_headers) {
-            Some(head) => {
-                let is_one_piece = head.bytes <= PART_BYTES;
-                (head, answer.filter(|_| is_one_piece))
-            }
-            None => (self.head(name).await?, None),
+        // One that was replaced since it was listed, or whose answer is odd, goes as any other.
+        let (head, first) = match answer.map(|answer| answer.of_listed(listed)) {
+            Some(Ok((head, answer))) => (head, Some(answer)),
+            _ => (self.head(name).await?, None),
         };
         let moved = self.fetch_known(name, &head, to, first).await?;
-        let is_as_listed = head.bytes == listed.bytes
-            && head.etag.trim_matches('"') == listed.etag.trim_matches('"');
-        if is_as_listed {
+        if head.check_listed(listed).is_ok() {
             note_fetched(notes, listed, to, moved.verified);
             self.tell_of_lost(notes);
         }

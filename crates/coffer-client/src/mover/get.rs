@@ -15,14 +15,14 @@ use self::compare::{Checked, Compared, Told, same, unproven};
 use crate::limits::PART_BYTES;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
-use crate::mover::fetch::{Sink, Wanted};
+use crate::mover::fetch::Sink;
 use crate::mover::plan::pieces;
 use crate::mover::target::{Content, Piece, Target};
 use crate::mover::times::{MTIME_HEADER, mtime};
 use crate::mover::together::Together;
 use crate::mover::{Mover, alone};
 use crate::s3::checksum::{Algorithm, of_pieces};
-use crate::s3::{Answer, Composite, ObjectHead, ObjectName};
+use crate::s3::{Answer, Composite, ObjectHead, ObjectName, Wanted};
 
 /// A piece that is there, and how it came.
 struct Here {
@@ -64,15 +64,11 @@ impl Mover {
         let told = head.checksum.as_ref().map(|checksum| checksum.algorithm);
         let algorithm = told.filter(|told| told.crc().is_some());
         let algorithm = algorithm.unwrap_or(Algorithm::Crc64Nvme);
-        let content = self.content_of(name, head, algorithm);
+        let wanted = Wanted::of(name, head);
+        let content = self.content_of(&wanted, algorithm);
         let path = to.to_owned();
         let (target, noted) = block_in_place(|| Target::open(&path, &content))?;
         let target = Arc::new(target);
-        let wanted = Wanted {
-            name: name.clone(),
-            etag: head.etag.clone(),
-            bytes: head.bytes,
-        };
         let here = self
             .all_pieces(&wanted, &target, noted, algorithm, first)
             .await;
@@ -102,14 +98,20 @@ impl Mover {
         Ok(self.fetched(name, head, &here, compared, to.display().to_string()))
     }
 
-    fn content_of(&self, name: &ObjectName, head: &ObjectHead, crc: Algorithm) -> Content {
+    fn content_of(&self, wanted: &Wanted, crc: Algorithm) -> Content {
+        let ObjectName {
+            bucket,
+            key,
+            version_id,
+        } = wanted.name.clone();
         Content {
             endpoint: self.client.endpoint().text().to_owned(),
-            bucket: name.bucket.clone(),
-            key: name.key.clone(),
-            version_id: name.version_id.clone(),
-            etag: head.etag.clone(),
-            bytes: head.bytes,
+            bucket,
+            key,
+            version_id,
+            etag: wanted.etag.clone(),
+            modified: wanted.modified.clone(),
+            bytes: wanted.bytes,
             piece_bytes: PART_BYTES,
             crc: crc.name().to_owned(),
         }
@@ -257,11 +259,7 @@ impl Mover {
         let head = self.head(name).await?;
         let bytes = head.bytes;
         self.tell(&Event::Found { files: 1, bytes });
-        let wanted = Wanted {
-            name: name.clone(),
-            etag: head.etag.clone(),
-            bytes,
-        };
+        let wanted = Wanted::of(name, &head);
         let told = self.told(name, &head).await?;
         let mut summing = told.summing();
         let mut waiting: VecDeque<(Fetching<_>, Arc<Sink>)> = VecDeque::new();
