@@ -253,6 +253,32 @@ def test_an_empty_page_deletes_nothing(play):
     assert "is no S3 answer to a deletion" in told
 
 
+@pytest.mark.parametrize("name", ["link/x", "a/link/x", "link/"])
+def test_folders_below_the_target_are_reached_through_no_link(play, name):
+    body = b"" if name.endswith("/") else b"x"
+
+    def named(asked):
+        if "list-type" in asked.query:
+            time = "2026-09-21T14:13:20.000Z"
+            return listed((f"p/{name}", len(body), "e", time), ("p/z", 1, "e", time))
+        return 200, {"etag": '"e"'}, b"x" if asked.key.endswith("z") else body
+
+    mover = play(named)
+    outside = mover.home / "outside"
+    outside.mkdir()
+    (mover.home / "into/a").mkdir(parents=True)
+    for folder in (mover.home / "into", mover.home / "into/a"):
+        (folder / "link").symlink_to(outside)
+    _, told = mover.run("get", "-r", "s3://b/p/", "into", code=1)
+    assert "link is a link" in told
+    assert os.listdir(outside) == []
+    assert (mover.home / "into/z").read_bytes() == b"x"
+    # The target itself may be one.
+    (mover.home / "named").symlink_to(outside)
+    mover.run("get", "-r", "s3://b/p/", "named")
+    assert (outside / "z").exists()
+
+
 class Source:
     """Has one large object, and answers to reads of it in a way of its own."""
 
