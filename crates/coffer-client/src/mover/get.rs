@@ -31,12 +31,23 @@ struct Here {
     was_sealed: bool,
 }
 
-/// A task that ends with what waits for it.
-struct Fetching<T>(JoinHandle<T>);
+/// A piece on its way to a stream, by a task that ends with what waits for it.
+struct Fetching {
+    task: JoinHandle<Result<(u64, bool), MoverError>>,
+    sink: Arc<Sink>,
+}
 
-impl<T> Drop for Fetching<T> {
+impl Fetching {
+    /// Ends it. A task that is still at work when the runtime goes would panic.
+    async fn end(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Fetching {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -262,44 +273,19 @@ impl Mover {
         let wanted = Wanted::of(name, &head);
         let told = self.told(name, &head).await?;
         let mut summing = told.summing();
-        let mut waiting: VecDeque<(Fetching<_>, Arc<Sink>)> = VecDeque::new();
-        let mut rest = pieces(bytes, PART_BYTES);
-        let mut spare: Vec<Vec<u8>> = Vec::new();
-        let (mut was_sealed, mut was_all_sealed) = (false, bytes > 0);
-        loop {
-            while waiting.len() < self.options.jobs
-                && let Some(range) = rest.next()
-            {
-                // What was written before is room for what comes: fresh memory would cost more than
-                // all that is done with it.
-                let mut memory = spare.pop().unwrap_or_default();
-                memory.reserve_exact((range.end - range.start) as usize);
-                let sink = Arc::new(Sink::Memory(Mutex::new(memory)));
-                let (mover, wanted, into) = (Arc::clone(self), wanted.clone(), Arc::clone(&sink));
-                let fetching = tokio::spawn(async move {
-                    mover
-                        .fetch(&wanted, range, Algorithm::Crc64Nvme, into, None)
-                        .await
-                });
-                waiting.push_back((Fetching(fetching), sink));
-            }
-            let Some((mut fetching, sink)) = waiting.pop_front() else {
-                break;
-            };
-            let (_, is_sealed) = (&mut fetching.0).await.unwrap_or(Err(MoverError::Lost))?;
-            was_sealed |= is_sealed;
-            was_all_sealed &= is_sealed;
-            if let Sink::Memory(piece) = &*sink {
-                let mut piece = std::mem::take(&mut *piece.lock());
-                block_in_place(|| {
-                    summing.update(&piece);
-                    out.write_all(&piece)
-                })
-                .map_err(MoverError::local("writing", Path::new("standard output")))?;
-                piece.clear();
-                spare.push(piece);
-            }
+        let mut waiting = VecDeque::new();
+        let mut write = |piece: &[u8]| {
+            let written = block_in_place(|| {
+                summing.update(piece);
+                out.write_all(piece)
+            });
+            written.map_err(MoverError::local("writing", Path::new("standard output")))
+        };
+        let written = self.write_pieces(&wanted, &mut waiting, &mut write).await;
+        for fetching in waiting {
+            fetching.end().await;
         }
+        let (was_sealed, was_all_sealed) = written?;
         out.flush()
             .map_err(MoverError::local("writing", Path::new("standard output")))?;
         let compared = summing.compared(&told, was_all_sealed);
@@ -314,6 +300,51 @@ impl Mover {
             was_sealed,
         };
         Ok(self.fetched(name, &head, &[here], compared, "-".to_owned()))
+    }
+
+    /// Fetches pieces, many beside each other, and writes them in order. Those that are under way
+    /// when it fails are left in `waiting`. Gives whether any went sealed, and whether all did.
+    async fn write_pieces(
+        self: &Arc<Self>,
+        wanted: &Wanted,
+        waiting: &mut VecDeque<Fetching>,
+        write: &mut (dyn FnMut(&[u8]) -> Result<(), MoverError> + Send),
+    ) -> Result<(bool, bool), MoverError> {
+        let mut rest = pieces(wanted.bytes, PART_BYTES);
+        let mut spare: Vec<Vec<u8>> = Vec::new();
+        let (mut was_sealed, mut was_all_sealed) = (false, wanted.bytes > 0);
+        loop {
+            while waiting.len() < self.options.jobs
+                && let Some(range) = rest.next()
+            {
+                // What was written before is room for what comes: fresh memory would cost more than
+                // all that is done with it.
+                let mut memory = spare.pop().unwrap_or_default();
+                memory.reserve_exact((range.end - range.start) as usize);
+                let sink = Arc::new(Sink::Memory(Mutex::new(memory)));
+                let (mover, wanted, into) = (Arc::clone(self), wanted.clone(), Arc::clone(&sink));
+                let task = tokio::spawn(async move {
+                    mover
+                        .fetch(&wanted, range, Algorithm::Crc64Nvme, into, None)
+                        .await
+                });
+                waiting.push_back(Fetching { task, sink });
+            }
+            let Some(mut fetching) = waiting.pop_front() else {
+                return Ok((was_sealed, was_all_sealed));
+            };
+            let (_, is_sealed) = (&mut fetching.task)
+                .await
+                .unwrap_or(Err(MoverError::Lost))?;
+            was_sealed |= is_sealed;
+            was_all_sealed &= is_sealed;
+            if let Sink::Memory(piece) = &*fetching.sink {
+                let mut piece = std::mem::take(&mut *piece.lock());
+                write(&piece)?;
+                piece.clear();
+                spare.push(piece);
+            }
+        }
     }
 }
 
