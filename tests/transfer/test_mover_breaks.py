@@ -231,6 +231,16 @@ def test_a_full_output_goes_on_with_nothing(mover, bucket, source):
     assert b"No space left" in told and b"goes on" not in told
 
 
+def test_an_output_that_takes_no_more_ends_all_pieces(mover, s3, bucket, tmp_path):
+    s3.upload_file(str(write_file(tmp_path / "short", 34 * MIB)), bucket, "x")
+    for _ in range(60):
+        with open("/dev/full", "wb") as full:
+            process = mover.start("get", f"s3://{bucket}/x", "-", stdout=full)
+            _, told = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert b"panicked" not in told, told.decode()
+
+
 def test_two_at_once_do_not_write_to_one_file(mover, bucket, source, tmp_path):
     mover.run("put", source, f"s3://{bucket}/x")
     target = tmp_path / "x"

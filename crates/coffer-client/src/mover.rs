@@ -48,6 +48,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use http::Method;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -174,8 +175,8 @@ impl Mover {
     /// Why a server refused to give a head: the answer to a request for a byte has a body that says
     /// so.
     async fn reason(&self, name: &ObjectName, bare: S3Error) -> S3Error {
-        let range = [("range".to_owned(), "bytes=0-0".to_owned())];
-        match self.client.get_object(name, &range).await {
+        let request = name.request(Method::GET).header("range", "bytes=0-0");
+        match self.client.send(&request).await {
             // That it speaks TLS is said in the body as well.
             Err(
                 told @ (S3Error::Refused {

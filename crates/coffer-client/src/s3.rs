@@ -45,6 +45,7 @@ pub(crate) use self::listing::{objects_page, versions_page};
 pub(crate) use self::multipart::etag_of_parts;
 pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
+pub(crate) use self::objects::{EARLY, LONGER, UNMARKED, Wanted, bare};
 pub use self::request::Request;
 pub(crate) use self::since::{KeptTime, Since};
 pub(crate) use self::store::{Awaited, Doubted};

@@ -14,16 +14,17 @@ use crate::migrate::attributes::{Attributes, Lock};
 use crate::migrate::error::MigrateError;
 use crate::mover::{MTIME_HEADER, MoverError, Source, mtime_text};
 use crate::s3::checksum::{Checksum, Running};
-use crate::s3::{Answer, Client, ListedVersion, ObjectName, S3Error};
+use crate::s3::{
+    Answer, Client, EARLY, LONGER, ListedVersion, ObjectHead, ObjectName, S3Error, Wanted,
+};
 
 /// Where bytes are read.
 #[derive(Clone)]
 pub(super) enum Body {
     Object {
         client: Arc<Client>,
-        name: ObjectName,
-        /// What the content is called that was listed.
-        etag: String,
+        /// The content that was listed.
+        wanted: Wanted,
     },
     File(Arc<Source>),
 }
@@ -48,12 +49,10 @@ impl Body {
                 let read = block_in_place(|| source.read(&range))?;
                 Ok(read.into())
             }
-            Self::Object { client, name, etag } => {
-                let (start, last) = (range.start, range.end - 1);
-                let mut headers = vec![("range".to_owned(), format!("bytes={start}-{last}"))];
-                headers.extend(if_match(etag));
-                let (_, bytes) = fetched(client, name, &headers, range.end - range.start).await?;
-                Ok(bytes)
+            Self::Object { client, wanted } => {
+                let bytes = range.end - range.start;
+                let ask = || client.read_once(wanted, range.clone(), &[]);
+                Ok(fetched(client, bytes, ask).await?.1)
             }
         }
     }
@@ -68,51 +67,44 @@ impl Body {
     }
 }
 
-/// Fetches so many bytes into memory.
-async fn fetched(
+/// Fetches so many bytes into memory, by an answer that `ask` gets, again where that may help.
+async fn fetched<F>(
     client: &Client,
-    name: &ObjectName,
-    headers: &[(String, String)],
     bytes: u64,
-) -> Result<(HeaderMap, Bytes), MigrateError> {
+    ask: impl Fn() -> F,
+) -> Result<(HeaderMap, Bytes), MigrateError>
+where
+    F: Future<Output = Result<Answer, S3Error>>,
+{
     let mut attempt = 0;
     loop {
-        let mut answer = client.get_object(name, headers).await.map_err(changed)?;
-        // Its length is known: a vector that grew would hold twice as much for a while.
-        let mut body = Vec::with_capacity(bytes as usize);
-        match arrived(&mut answer, &mut body, bytes).await {
-            Ok(true) => return Ok((answer.headers, body.into())),
-            Ok(false) => return Err(MoverError::ObjectChanged.into()),
-            Err(error) => {
-                attempt += 1;
-                client.pause(attempt, error).await?;
-            }
-        }
+        let error = match arrived(ask().await, bytes).await {
+            Ok(arrived) => return Ok(arrived),
+            Err(error) => error,
+        };
+        attempt += 1;
+        client.pause(attempt, error).await?;
     }
 }
 
-/// Takes bytes as they come. False where they are not so many.
-async fn arrived(answer: &mut Answer, body: &mut Vec<u8>, wanted: u64) -> Result<bool, S3Error> {
+/// Takes bytes as they come.
+async fn arrived(
+    answer: Result<Answer, S3Error>,
+    wanted: u64,
+) -> Result<(HeaderMap, Bytes), S3Error> {
+    let mut answer = answer?;
+    // Its length is known: a vector that grew would hold twice as much for a while.
+    let mut body = Vec::with_capacity(wanted as usize);
     while let Some(bytes) = answer.next().await? {
         if (body.len() + bytes.len()) as u64 > wanted {
-            return Ok(false);
+            return Err(answer.unreadable(LONGER));
         }
         body.extend_from_slice(&bytes);
     }
-    Ok(body.len() as u64 == wanted)
-}
-
-/// Asks for the content that was listed, and no other.
-fn if_match(etag: &str) -> Option<(String, String)> {
-    (!etag.is_empty()).then(|| ("if-match".to_owned(), etag.to_owned()))
-}
-
-fn changed(error: S3Error) -> MigrateError {
-    if error.is_changed() {
-        MoverError::ObjectChanged.into()
-    } else {
-        error.into()
+    if (body.len() as u64) < wanted {
+        return Err(answer.broken(EARLY.to_owned()));
     }
+    Ok((answer.headers, body.into()))
 }
 
 /// A version of an object, by what a list says of it.
@@ -132,21 +124,19 @@ pub(super) async fn open_object(
 ) -> Result<Opened, MigrateError> {
     let object = &version.object;
     let name = named(bucket, &object.key, version);
-    let (headers, told, whole) = if object.bytes <= PART_BYTES {
-        let mut asked = vec![("x-amz-checksum-mode".to_owned(), "ENABLED".to_owned())];
-        asked.extend(if_match(&object.etag));
-        let (headers, bytes) = fetched(client, &name, &asked, object.bytes).await?;
-        let told = Checksum::of_headers(&headers);
-        (headers, told, Some(bytes))
+    let (head, whole) = if object.bytes <= PART_BYTES {
+        let asked = [("x-amz-checksum-mode".to_owned(), "ENABLED".to_owned())];
+        let ask = || client.read_listed_once(&name, object, &asked);
+        let (headers, bytes) = fetched(client, object.bytes, ask).await?;
+        let head = ObjectHead::of_headers(headers).ok_or(MoverError::ObjectChanged)?;
+        (head, Some(bytes))
     } else {
         let head = client.head_object(&name).await?;
-        if head.bytes != object.bytes
-            || head.etag.trim_matches('"') != object.etag.trim_matches('"')
-        {
-            return Err(MoverError::ObjectChanged.into());
-        }
-        (head.headers, head.checksum, None)
+        head.check_listed(object)?;
+        (head, None)
     };
+    let wanted = Wanted::of(&name, &head);
+    let (headers, told) = (head.headers, head.checksum);
     let now = OffsetDateTime::now_utc();
     let mut attributes = Attributes::of_headers(&headers, now);
     // Not all services tell of locks in the answer to GET.
@@ -172,8 +162,7 @@ pub(super) async fn open_object(
         told,
         body: Body::Object {
             client: Arc::clone(client),
-            name,
-            etag: object.etag.clone(),
+            wanted,
         },
         whole,
     })

@@ -6,10 +6,12 @@ use crate::limits::{COPY_BYTES_MAX, COPY_PART_BYTES};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
-use crate::mover::fetch::bare;
 use crate::mover::plan::pieces;
 use crate::mover::together::Together;
-use crate::s3::{Awaited, DonePart, ObjectHead, ObjectName, S3Error, Since, Stored, etag_of_parts};
+use crate::s3::{
+    Awaited, DonePart, ObjectHead, ObjectName, S3Error, Since, Stored, UNMARKED, Wanted, bare,
+    etag_of_parts,
+};
 
 impl Mover {
     /// Has the server copy an object, with its metadata and tags.
@@ -41,10 +43,8 @@ impl Mover {
             return Err(MoverError::ObjectChanged);
         }
         let stored = if head.bytes <= COPY_BYTES_MAX {
-            let headers = [
-                ("x-amz-metadata-directive".to_owned(), "COPY".to_owned()),
-                ("x-amz-copy-source-if-match".to_owned(), head.etag.clone()),
-            ];
+            let mut headers = vec![("x-amz-metadata-directive".to_owned(), "COPY".to_owned())];
+            headers.extend(Wanted::of(from, &head).condition_of_copy());
             let stored = self.client.copy_object((from, &head), to, &headers).await;
             drop(permit);
             stored.map_err(changed)?
@@ -155,18 +155,20 @@ impl Mover {
         head: &ObjectHead,
         upload_id: &str,
     ) -> Result<Vec<DonePart>, MoverError> {
+        let wanted = Wanted::of(from, head);
+        if !wanted.is_marked() {
+            return Err(self.client.unreadable(UNMARKED).into());
+        }
         let mut together = Together::new(&self.permits);
         for (number, range) in (1..).zip(pieces(head.bytes, part_bytes(head.bytes))) {
             let (mover, from, to) = (Arc::clone(self), from.clone(), to.clone());
-            let (upload_id, etag) = (upload_id.to_owned(), head.etag.clone());
+            let (upload_id, condition) = (upload_id.to_owned(), wanted.condition_of_copy());
             let work = move |permit| async move {
-                let headers = [
-                    (
-                        "x-amz-copy-source-range".to_owned(),
-                        format!("bytes={}-{}", range.start, range.end - 1),
-                    ),
-                    ("x-amz-copy-source-if-match".to_owned(), etag),
-                ];
+                let mut headers = vec![(
+                    "x-amz-copy-source-range".to_owned(),
+                    format!("bytes={}-{}", range.start, range.end - 1),
+                )];
+                headers.extend(condition);
                 let part = (upload_id.as_str(), number);
                 let copied = mover.client.copy_part(&from, &to, part, &headers).await;
                 drop(permit);
@@ -177,6 +179,10 @@ impl Mover {
             }
         }
         let mut parts = together.all().await?;
+        // What has no ETag may have been replaced between two parts.
+        if !wanted.has_tag() && Wanted::of(from, &self.head(from).await?) != wanted {
+            return Err(MoverError::ObjectChanged);
+        }
         parts.sort_unstable_by_key(|part: &DonePart| part.number);
         Ok(parts)
     }

@@ -12,7 +12,7 @@ use crate::sealed::SealedError;
 pub enum MoverError {
     /// What the server said, or that it said nothing.
     #[error(transparent)]
-    S3(#[from] S3Error),
+    S3(S3Error),
     /// There is no such object.
     #[error("{}", absent(name, *has_bucket))]
     Absent {
@@ -140,6 +140,15 @@ pub enum MoverError {
     /// A task ended without a result.
     #[error("a part of the work ended unexpectedly")]
     Lost,
+}
+
+impl From<S3Error> for MoverError {
+    fn from(error: S3Error) -> Self {
+        match error {
+            S3Error::Replaced => Self::ObjectChanged,
+            error => Self::S3(error),
+        }
+    }
 }
 
 impl MoverError {

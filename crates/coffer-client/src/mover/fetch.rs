@@ -14,16 +14,8 @@ use crate::mover::events::Event;
 use crate::mover::target::Target;
 use crate::mover::{Mover, Watch};
 use crate::s3::checksum::Algorithm;
-use crate::s3::{Answer, ObjectName, Request, S3Error};
+use crate::s3::{Answer, EARLY, LONGER, ObjectName, Request, S3Error, Wanted};
 use crate::sealed::{Asked, Offer, SEALED, SealedError, Stop, TRANSFER_HEADER};
-
-/// The content that is wanted, and no other.
-#[derive(Debug, Clone)]
-pub(super) struct Wanted {
-    pub(super) name: ObjectName,
-    pub(super) etag: String,
-    pub(super) bytes: u64,
-}
 
 /// Where the bytes of a piece go.
 pub(super) enum Sink {
@@ -184,55 +176,31 @@ impl Mover {
 
     /// Asks for all of an object, whatever it is now.
     pub(super) async fn ask_for_all(&self, name: &ObjectName) -> Result<Answer, MoverError> {
-        let mut request: Request = name.request(Method::GET);
-        if self.sealed.is_wanted(&self.client, &name.bucket).await? {
-            request = request.header(TRANSFER_HEADER, SEALED);
-        }
+        let headers = self.headers_of_read(name).await?;
+        let request: Request = name.request(Method::GET).headers(&headers);
         let comparing = { request.clone() }.header("x-amz-checksum-mode", "ENABLED");
         match self.client.send(&comparing).await {
             // A server that knows no checksums.
-            Err(error) if error.is_about_checksums() => {
-                Ok(self.client.send(&request).await?.of_object()?)
-            }
-            answered => Ok(answered?.of_object()?),
+            Err(error) if error.is_about_checksums() => Ok(self.client.send(&request).await?),
+            answered => Ok(answered?),
         }
     }
 
+    /// What asks for sealed transfer, where that is wanted.
+    async fn headers_of_read(
+        &self,
+        name: &ObjectName,
+    ) -> Result<Vec<(String, String)>, MoverError> {
+        let is_wanted = self.sealed.is_wanted(&self.client, &name.bucket).await?;
+        let header = is_wanted.then(|| (TRANSFER_HEADER.to_owned(), SEALED.to_owned()));
+        Ok(header.into_iter().collect())
+    }
+
+    /// What breaks is asked for again by who waits for all of it.
     async fn ask_for(&self, wanted: &Wanted, arriving: &Arriving) -> Result<Answer, MoverError> {
-        let mut request: Request = wanted.name.request(Method::GET);
-        if !wanted.etag.is_empty() {
-            request = request.header("if-match", wanted.etag.clone());
-        }
-        let Range { start, end } = arriving.at..arriving.range.end;
-        if start < end {
-            request = request.header("range", format!("bytes={start}-{}", end - 1));
-        }
-        if self
-            .sealed
-            .is_wanted(&self.client, &wanted.name.bucket)
-            .await?
-        {
-            request = request.header(TRANSFER_HEADER, SEALED);
-        }
-        // What breaks is asked for again by who waits for all of it.
-        let answer = match self.client.send_once(&request).await {
-            Err(error) if error.is_changed() => return Err(MoverError::ObjectChanged),
-            answered => answered?.of_object()?,
-        };
-        if let Some(etag) = answer.header("etag")
-            && !wanted.etag.is_empty()
-            && bare(etag) != bare(&wanted.etag)
-        {
-            return Err(MoverError::ObjectChanged);
-        }
-        if start < end && !is_range(&answer, &(start..end), wanted.bytes) {
-            return Err(S3Error::Unreadable {
-                endpoint: self.client.endpoint().text().to_owned(),
-                problem: "is not the range that was asked for",
-            }
-            .into());
-        }
-        Ok(answer)
+        let headers = self.headers_of_read(&wanted.name).await?;
+        let range = arriving.at..arriving.range.end;
+        Ok(self.client.read_once(wanted, range, &headers).await?)
     }
 
     async fn receive(
@@ -282,48 +250,13 @@ impl Mover {
     }
 }
 
-/// Whether an answer is about this range of an object of so many bytes. A server without ranges
-/// gives the object from its beginning.
-fn is_range(answer: &Answer, range: &Range<u64>, of: u64) -> bool {
-    if answer.status.as_u16() != 206 {
-        return *range == (0..of);
-    }
-    // An offer says in its body what it is of, which may be less.
-    answer.header(TRANSFER_HEADER) == Some(SEALED)
-        || answer
-            .header("content-range")
-            .is_some_and(|told| is_content_range(told, range, of))
-}
-
-fn is_content_range(told: &str, range: &Range<u64>, of: u64) -> bool {
-    let read = || {
-        let (unit, told) = told.trim().split_once(' ')?;
-        let (ends, whole) = told.trim().split_once('/')?;
-        let (first, last) = ends.split_once('-')?;
-        let is_whole = whole == "*" || whole.parse() == Ok(of);
-        let number = |text: &str| text.parse::<u64>().ok();
-        let is_it = number(first)? == range.start && number(last)?.checked_add(1)? == range.end;
-        Some(unit.eq_ignore_ascii_case("bytes") && is_whole && is_it)
-    };
-    read().unwrap_or(false)
-}
-
-/// An ETag without its quotes. What packs an answer on the way makes it a weak one.
-pub(super) fn bare(etag: &str) -> &str {
-    etag.trim_start_matches("W/").trim_matches('"')
-}
-
 /// Takes the body of an answer, and writes larger runs of it.
 async fn take_all(mut answer: Answer, arriving: &mut Arriving) -> Result<(), MoverError> {
     let mut held: Vec<u8> = Vec::with_capacity(WRITE_BYTES);
     let broken = loop {
         match answer.next().await {
             Ok(Some(bytes)) if bytes.len() as u64 > arriving.left() - held.len() as u64 => {
-                return Err(S3Error::Unreadable {
-                    endpoint: answer.endpoint.to_string(),
-                    problem: "is longer than was announced",
-                }
-                .into());
+                return Err(answer.unreadable(LONGER).into());
             }
             Ok(Some(bytes)) => held.extend_from_slice(&bytes),
             Ok(None) => break None,
@@ -338,34 +271,6 @@ async fn take_all(mut answer: Answer, arriving: &mut Arriving) -> Result<(), Mov
     match broken {
         Some(error) => Err(error.into()),
         None if arriving.is_whole() => Ok(()),
-        None => Err(S3Error::Broken {
-            endpoint: answer.endpoint.to_string(),
-            problem: "the object ended too early".to_owned(),
-        }
-        .into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_those_that_were_asked_for() {
-        let is = |told: &str| is_content_range(told, &(10..20), 100);
-        assert!(is("bytes 10-19/100") && is("bytes 10-19/*") && is("Bytes 10-19/100"));
-        for other in [
-            "",
-            "bytes",
-            "bytes */100",
-            "bytes 10-20/100",
-            "bytes 0-9/100",
-            "bytes 10-19/101",
-            "items 10-19/100",
-            "bytes 10-18446744073709551615/100",
-        ] {
-            assert!(!is(other), "{other}");
-        }
-        assert_eq!(bare("W/\"a\""), bare("a"));
+        None => Err(answer.broken(EARLY.to_owned()).into()),
     }
 }

@@ -1,6 +1,7 @@
 //! Folders: names of files to names of objects and back, many files at once. One that fails is
 //! told, and the others go on. What was moved is noted, until all of it is.
 
+mod below;
 mod paths;
 
 mod going_on;
@@ -16,9 +17,10 @@ use walkdir::{DirEntry, WalkDir};
 
 pub use self::counts::Counts;
 
+use self::below::make_folders;
 use self::counts::EmptyFolders;
 use self::going_on::note_fetched;
-use self::paths::{key_of, path_of};
+use self::paths::{key_of, path_below, path_of};
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -26,7 +28,7 @@ use crate::mover::events::Event;
 use crate::mover::journal::Notes;
 use crate::mover::location::Location;
 use crate::mover::target::{check, is_unfinished};
-use crate::s3::{EmptyPages, ListedObject, ObjectHead, ObjectName};
+use crate::s3::{EmptyPages, ListedObject, ObjectName};
 
 /// Works on many things at once, and counts.
 struct Crowd {
@@ -233,18 +235,13 @@ impl Mover {
             has_any |= !page.objects.is_empty();
             for object in page.objects {
                 let what = format!("s3://{}/{}", from.bucket, object.key);
-                let Some(path) = path_of(&object, &from.key) else {
+                let Some(below) = path_of(&object, &from.key) else {
                     let problem = "is not below the folder, or no path: fetch it by itself";
                     let path = PathBuf::from(&object.key);
                     crowd.failed(what, &MoverError::Unsuitable { path, problem });
                     continue;
                 };
-                let is_of_folder = path.as_os_str().is_empty();
-                let path = if is_of_folder {
-                    to.to_owned()
-                } else {
-                    to.join(path)
-                };
+                let path = path_below(to, &below);
                 if let Some(bytes) = self.was_fetched(notes, &what, &object, &path) {
                     crowd.was_moved(bytes).await;
                     continue;
@@ -253,7 +250,11 @@ impl Mover {
                 self.tell(&Event::Found { files: 1, bytes });
                 let (mover, notes) = (Arc::clone(self), Arc::clone(notes));
                 let name = ObjectName::new(&from.bucket, &object.key);
-                let work = async move { mover.fetch_below(&name, &object, &path, &notes).await };
+                let to = to.to_owned();
+                let work = async move {
+                    let place = (to.as_path(), below.as_path());
+                    mover.fetch_below(&name, &object, place, &notes).await
+                };
                 crowd.add(what, work).await;
             }
             after = page.next;
@@ -269,7 +270,7 @@ impl Mover {
         self: &Arc<Self>,
         name: &ObjectName,
         listed: &ListedObject,
-        to: &Path,
+        (root, below): (&Path, &Path),
         notes: &Notes,
     ) -> Result<u64, MoverError> {
         let is_folder = name.key.ends_with('/');
@@ -280,17 +281,19 @@ impl Mover {
                           itself, to a file that you name",
             });
         }
-        let folder = if is_folder { Some(to) } else { to.parent() };
-        if let Some(folder) = folder {
-            let made = block_in_place(|| std::fs::create_dir_all(folder));
-            made.map_err(MoverError::local("making the folder", folder))?;
-        }
+        let folder = if is_folder {
+            Some(below)
+        } else {
+            below.parent()
+        };
+        block_in_place(|| make_folders(root, folder.unwrap_or(Path::new(""))))?;
         if is_folder {
             return Ok(0);
         }
+        let to = &path_below(root, below);
         if to.is_dir() {
             return Err(MoverError::Unsuitable {
-                path: to.to_owned(),
+                path: to.clone(),
                 problem: "is a folder: an object has the name of one that others are in",
             });
         }
@@ -300,18 +303,13 @@ impl Mover {
         } else {
             None
         };
-        let told = answer.as_ref().map(|answer| answer.headers.clone());
-        let (head, first) = match told.and_then(ObjectHead::of_headers) {
-            Some(head) => {
-                let is_one_piece = head.bytes <= PART_BYTES;
-                (head, answer.filter(|_| is_one_piece))
-            }
-            None => (self.head(name).await?, None),
+        // One that was replaced since it was listed, or whose answer is odd, goes as any other.
+        let (head, first) = match answer.map(|answer| answer.of_listed(listed)) {
+            Some(Ok((head, answer))) => (head, Some(answer)),
+            _ => (self.head(name).await?, None),
         };
         let moved = self.fetch_known(name, &head, to, first).await?;
-        let is_as_listed = head.bytes == listed.bytes
-            && head.etag.trim_matches('"') == listed.etag.trim_matches('"');
-        if is_as_listed {
+        if head.check_listed(listed).is_ok() {
             note_fetched(notes, listed, to, moved.verified);
             self.tell_of_lost(notes);
         }

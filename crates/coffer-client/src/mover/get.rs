@@ -15,14 +15,14 @@ use self::compare::{Checked, Compared, Told, same, unproven};
 use crate::limits::PART_BYTES;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Moved};
-use crate::mover::fetch::{Sink, Wanted};
+use crate::mover::fetch::Sink;
 use crate::mover::plan::pieces;
 use crate::mover::target::{Content, Piece, Target};
 use crate::mover::times::{MTIME_HEADER, mtime};
 use crate::mover::together::Together;
 use crate::mover::{Mover, alone};
 use crate::s3::checksum::{Algorithm, of_pieces};
-use crate::s3::{Answer, Composite, ObjectHead, ObjectName};
+use crate::s3::{Answer, Composite, ObjectHead, ObjectName, Wanted};
 
 /// A piece that is there, and how it came.
 struct Here {
@@ -31,12 +31,23 @@ struct Here {
     was_sealed: bool,
 }
 
-/// A task that ends with what waits for it.
-struct Fetching<T>(JoinHandle<T>);
+/// A piece on its way to a stream, by a task that ends with what waits for it.
+struct Fetching {
+    task: JoinHandle<Result<(u64, bool), MoverError>>,
+    sink: Arc<Sink>,
+}
 
-impl<T> Drop for Fetching<T> {
+impl Fetching {
+    /// Ends it. A task that is still at work when the runtime goes would panic.
+    async fn end(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Fetching {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -64,15 +75,11 @@ impl Mover {
         let told = head.checksum.as_ref().map(|checksum| checksum.algorithm);
         let algorithm = told.filter(|told| told.crc().is_some());
         let algorithm = algorithm.unwrap_or(Algorithm::Crc64Nvme);
-        let content = self.content_of(name, head, algorithm);
+        let wanted = Wanted::of(name, head);
+        let content = self.content_of(&wanted, algorithm);
         let path = to.to_owned();
         let (target, noted) = block_in_place(|| Target::open(&path, &content))?;
         let target = Arc::new(target);
-        let wanted = Wanted {
-            name: name.clone(),
-            etag: head.etag.clone(),
-            bytes: head.bytes,
-        };
         let here = self
             .all_pieces(&wanted, &target, noted, algorithm, first)
             .await;
@@ -102,14 +109,20 @@ impl Mover {
         Ok(self.fetched(name, head, &here, compared, to.display().to_string()))
     }
 
-    fn content_of(&self, name: &ObjectName, head: &ObjectHead, crc: Algorithm) -> Content {
+    fn content_of(&self, wanted: &Wanted, crc: Algorithm) -> Content {
+        let ObjectName {
+            bucket,
+            key,
+            version_id,
+        } = wanted.name.clone();
         Content {
             endpoint: self.client.endpoint().text().to_owned(),
-            bucket: name.bucket.clone(),
-            key: name.key.clone(),
-            version_id: name.version_id.clone(),
-            etag: head.etag.clone(),
-            bytes: head.bytes,
+            bucket,
+            key,
+            version_id,
+            etag: wanted.etag.clone(),
+            modified: wanted.modified.clone(),
+            bytes: wanted.bytes,
             piece_bytes: PART_BYTES,
             crc: crc.name().to_owned(),
         }
@@ -257,51 +270,22 @@ impl Mover {
         let head = self.head(name).await?;
         let bytes = head.bytes;
         self.tell(&Event::Found { files: 1, bytes });
-        let wanted = Wanted {
-            name: name.clone(),
-            etag: head.etag.clone(),
-            bytes,
-        };
+        let wanted = Wanted::of(name, &head);
         let told = self.told(name, &head).await?;
         let mut summing = told.summing();
-        let mut waiting: VecDeque<(Fetching<_>, Arc<Sink>)> = VecDeque::new();
-        let mut rest = pieces(bytes, PART_BYTES);
-        let mut spare: Vec<Vec<u8>> = Vec::new();
-        let (mut was_sealed, mut was_all_sealed) = (false, bytes > 0);
-        loop {
-            while waiting.len() < self.options.jobs
-                && let Some(range) = rest.next()
-            {
-                // What was written before is room for what comes: fresh memory would cost more than
-                // all that is done with it.
-                let mut memory = spare.pop().unwrap_or_default();
-                memory.reserve_exact((range.end - range.start) as usize);
-                let sink = Arc::new(Sink::Memory(Mutex::new(memory)));
-                let (mover, wanted, into) = (Arc::clone(self), wanted.clone(), Arc::clone(&sink));
-                let fetching = tokio::spawn(async move {
-                    mover
-                        .fetch(&wanted, range, Algorithm::Crc64Nvme, into, None)
-                        .await
-                });
-                waiting.push_back((Fetching(fetching), sink));
-            }
-            let Some((mut fetching, sink)) = waiting.pop_front() else {
-                break;
-            };
-            let (_, is_sealed) = (&mut fetching.0).await.unwrap_or(Err(MoverError::Lost))?;
-            was_sealed |= is_sealed;
-            was_all_sealed &= is_sealed;
-            if let Sink::Memory(piece) = &*sink {
-                let mut piece = std::mem::take(&mut *piece.lock());
-                block_in_place(|| {
-                    summing.update(&piece);
-                    out.write_all(&piece)
-                })
-                .map_err(MoverError::local("writing", Path::new("standard output")))?;
-                piece.clear();
-                spare.push(piece);
-            }
+        let mut waiting = VecDeque::new();
+        let mut write = |piece: &[u8]| {
+            let written = block_in_place(|| {
+                summing.update(piece);
+                out.write_all(piece)
+            });
+            written.map_err(MoverError::local("writing", Path::new("standard output")))
+        };
+        let written = self.write_pieces(&wanted, &mut waiting, &mut write).await;
+        for fetching in waiting {
+            fetching.end().await;
         }
+        let (was_sealed, was_all_sealed) = written?;
         out.flush()
             .map_err(MoverError::local("writing", Path::new("standard output")))?;
         let compared = summing.compared(&told, was_all_sealed);
@@ -316,6 +300,51 @@ impl Mover {
             was_sealed,
         };
         Ok(self.fetched(name, &head, &[here], compared, "-".to_owned()))
+    }
+
+    /// Fetches pieces, many beside each other, and writes them in order. Those that are under way
+    /// when it fails are left in `waiting`. Gives whether any went sealed, and whether all did.
+    async fn write_pieces(
+        self: &Arc<Self>,
+        wanted: &Wanted,
+        waiting: &mut VecDeque<Fetching>,
+        write: &mut (dyn FnMut(&[u8]) -> Result<(), MoverError> + Send),
+    ) -> Result<(bool, bool), MoverError> {
+        let mut rest = pieces(wanted.bytes, PART_BYTES);
+        let mut spare: Vec<Vec<u8>> = Vec::new();
+        let (mut was_sealed, mut was_all_sealed) = (false, wanted.bytes > 0);
+        loop {
+            while waiting.len() < self.options.jobs
+                && let Some(range) = rest.next()
+            {
+                // What was written before is room for what comes: fresh memory would cost more than
+                // all that is done with it.
+                let mut memory = spare.pop().unwrap_or_default();
+                memory.reserve_exact((range.end - range.start) as usize);
+                let sink = Arc::new(Sink::Memory(Mutex::new(memory)));
+                let (mover, wanted, into) = (Arc::clone(self), wanted.clone(), Arc::clone(&sink));
+                let task = tokio::spawn(async move {
+                    mover
+                        .fetch(&wanted, range, Algorithm::Crc64Nvme, into, None)
+                        .await
+                });
+                waiting.push_back(Fetching { task, sink });
+            }
+            let Some(mut fetching) = waiting.pop_front() else {
+                return Ok((was_sealed, was_all_sealed));
+            };
+            let (_, is_sealed) = (&mut fetching.task)
+                .await
+                .unwrap_or(Err(MoverError::Lost))?;
+            was_sealed |= is_sealed;
+            was_all_sealed &= is_sealed;
+            if let Sink::Memory(piece) = &*fetching.sink {
+                let mut piece = std::mem::take(&mut *piece.lock());
+                write(&piece)?;
+                piece.clear();
+                spare.push(piece);
+            }
+        }
     }
 }
 

@@ -42,10 +42,20 @@ pub(super) struct Content {
     pub(super) key: String,
     pub(super) version_id: Option<String>,
     pub(super) etag: String,
+    /// When it was modified, where it has no ETag.
+    #[serde(default)]
+    pub(super) modified: String,
     pub(super) bytes: u64,
     pub(super) piece_bytes: u64,
     /// The CRC that pieces are noted with.
     pub(super) crc: String,
+}
+
+impl Content {
+    /// Whether it is known again. One that the service says nothing of may be any.
+    fn is(&self, noted: &Self) -> bool {
+        noted == self && !(self.etag.is_empty() && self.modified.is_empty())
+    }
 }
 
 /// A piece that is there.
@@ -214,7 +224,7 @@ fn part(
     content: &Content,
 ) -> Result<(File, Vec<Piece>), MoverError> {
     let noted = journal.read::<Head, Piece>();
-    if let Some((head, pieces)) = noted.filter(|(head, _)| head.content == *content)
+    if let Some((head, pieces)) = noted.filter(|(head, _)| content.is(&head.content))
         && let Some(file) = reopen_own(path, |there| there.ino() == head.inode)?
     {
         return Ok((file, pieces));

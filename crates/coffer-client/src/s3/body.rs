@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
-use http::header::{CONTENT_TYPE, ETAG, LAST_MODIFIED};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::limits::{S3_SLICE_BYTES, S3_STANDSTILL};
 use crate::s3::error::{NO_ETAG, S3Error};
+use crate::s3::objects::{is_numbered, is_of_s3};
 
 /// Is told of bytes that have gone out, and, as a negative number, of those that have to go again.
 pub type Sent = Arc<dyn Fn(i64) + Send + Sync>;
@@ -101,37 +102,30 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The same, if it is of an object, and not of what stands before the service. Services on
-    /// folders tell no ETag of files that others put there.
+    /// The same, if it is of an object, and not of what stands before the service.
     ///
     /// # Errors
     /// [`S3Error::Unreadable`].
-    pub(crate) fn of_object(self) -> Result<Self, S3Error> {
-        let headers = &self.headers;
-        let is_page = self.header(CONTENT_TYPE.as_str());
-        let is_page = is_page.is_some_and(|kind| kind.starts_with("text/html"));
-        let mut names = headers.keys();
-        if headers.contains_key(ETAG)
-            || names.any(|name| name.as_str().starts_with("x-amz-"))
-            || headers.contains_key(LAST_MODIFIED) && !is_page
-        {
+    pub(super) fn of_object(self) -> Result<Self, S3Error> {
+        if is_of_s3(&self.headers) {
             return Ok(self);
         }
         Err(self.unreadable(NO_ETAG))
     }
 
-    /// Sees whether it is that of S3 to a deletion, which has nothing to say.
+    /// Sees whether it is that of S3 to a deletion, which has nothing to say, and so is of no kind.
     ///
     /// # Errors
     /// [`S3Error::Unreadable`].
     pub(crate) fn of_deletion(self) -> Result<(), S3Error> {
-        if self.status == StatusCode::NO_CONTENT || self.body.is_end_stream() {
+        let may_be_empty = is_numbered(&self.headers) || !self.headers.contains_key(CONTENT_TYPE);
+        if self.status == StatusCode::NO_CONTENT || self.body.is_end_stream() && may_be_empty {
             return Ok(());
         }
         Err(self.unreadable("is no S3 answer to a deletion"))
     }
 
-    fn unreadable(&self, problem: &'static str) -> S3Error {
+    pub(crate) fn unreadable(&self, problem: &'static str) -> S3Error {
         S3Error::Unreadable {
             endpoint: self.endpoint.to_string(),
             problem,
@@ -176,7 +170,7 @@ impl Answer {
         Ok(whole.into())
     }
 
-    fn broken(&self, problem: String) -> S3Error {
+    pub(crate) fn broken(&self, problem: String) -> S3Error {
         S3Error::Broken {
             endpoint: self.endpoint.to_string(),
             problem,

@@ -221,7 +221,7 @@ impl Client {
         Ok((document, headers))
     }
 
-    pub(super) fn unreadable(&self, problem: &'static str) -> S3Error {
+    pub(crate) fn unreadable(&self, problem: &'static str) -> S3Error {
         S3Error::Unreadable {
             endpoint: self.endpoint_text.to_string(),
             problem,

@@ -39,6 +39,9 @@ pub enum S3Error {
         /// Why.
         problem: String,
     },
+    /// Something else is there than was asked for, by its content.
+    #[error("the object was replaced while it was read")]
+    Replaced,
     /// The answer is not what S3 answers.
     #[error(
         "{endpoint} gave an answer that {problem}; is there an S3 service at that address, and no \
@@ -85,7 +88,7 @@ impl S3Error {
 
     /// Whether it answered that something else is there than was expected.
     pub fn is_changed(&self) -> bool {
-        matches!(self, Self::Refused { status: 412, .. })
+        matches!(self, Self::Replaced | Self::Refused { status: 412, .. })
     }
 
     /// Whether the service says that it does no such thing.
@@ -118,7 +121,7 @@ impl S3Error {
         match self {
             Self::Broken { .. } | Self::Unreadable { .. } => true,
             Self::Refused { status, .. } => matches!(status, 502 | 504),
-            Self::Client(_) => false,
+            Self::Client(_) | Self::Replaced => false,
         }
     }
 
@@ -138,7 +141,7 @@ impl S3Error {
                 matches!(status, 429 | 500 | 502 | 503 | 504)
                     || damaged_on_the_way.contains(&code.as_str())
             }
-            Self::Client(_) | Self::Unreadable { .. } => false,
+            Self::Client(_) | Self::Replaced | Self::Unreadable { .. } => false,
         }
     }
 

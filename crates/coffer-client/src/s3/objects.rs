@@ -1,5 +1,7 @@
 //! Objects: what is known of one, reading and deleting.
 
+mod reading;
+
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -8,7 +10,6 @@ use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
 use crate::limits::{COMMIT_AGE_SLACK, OBJECT_BYTES_MAX};
-use crate::s3::body::Answer;
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
 use crate::s3::composite::Composite;
@@ -16,6 +17,9 @@ use crate::s3::error::{S3Error, date_of};
 use crate::s3::request::{Request, encoded, path};
 use crate::s3::xml::Element;
 use crate::sealed::{LENGTH_HEADER, STORED_HEADER, TRANSFER_HEADER};
+
+pub(crate) use self::reading::{EARLY, LONGER, UNMARKED, Wanted, bare};
+pub(super) use self::reading::{is_numbered, is_of_s3};
 
 /// What is said of an object beside metadata, and told with it as it was said.
 pub(crate) const DESCRIPTION: [&str; 7] = [
@@ -245,20 +249,6 @@ impl Client {
             }
         }
         Ok(true)
-    }
-
-    /// Asks for an object with headers such as `range` and `if-match`; its bytes come as they are
-    /// asked for.
-    ///
-    /// # Errors
-    /// Those of [`send`](Self::send).
-    pub async fn get_object(
-        &self,
-        name: &ObjectName,
-        headers: &[(String, String)],
-    ) -> Result<Answer, S3Error> {
-        let request = name.request(Method::GET).headers(headers);
-        self.send(&request).await?.of_object()
     }
 
     /// Deletes an object, or a version of it. Where the answer is lost, it is looked whether an

@@ -176,10 +176,8 @@ async fn an_error_behind_a_success_is_one() {
 async fn an_object_that_ends_early_is_broken() {
     let cut = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\netag: \"e\"\r\n\r\n12345";
     let (client, serving) = server(&[cut]);
-    let mut object = client
-        .get_object(&ObjectName::new("b", "k"), &[])
-        .await
-        .unwrap();
+    let request = ObjectName::new("b", "k").request(Method::GET);
+    let mut object = client.send(&request).await.unwrap();
     assert_eq!(object.next().await.unwrap().unwrap(), "12345");
     serving.join().unwrap();
     let error = object.next().await.unwrap_err();

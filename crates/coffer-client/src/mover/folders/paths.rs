@@ -32,6 +32,15 @@ pub(super) fn path_of(object: &ListedObject, prefix: &str) -> Option<PathBuf> {
     is_path.then_some(path)
 }
 
+/// Where something lies; nothing below a folder is the folder itself.
+pub(super) fn path_below(folder: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() {
+        folder.to_owned()
+    } else {
+        folder.join(below)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

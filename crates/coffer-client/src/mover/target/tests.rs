@@ -11,6 +11,7 @@ fn content(etag: &str) -> Content {
         key: "k".to_owned(),
         version_id: None,
         etag: etag.to_owned(),
+        modified: String::new(),
         bytes: 9,
         piece_bytes: 4,
         crc: "CRC32".to_owned(),
@@ -47,6 +48,37 @@ fn a_file_has_its_name_when_it_is_whole() {
     assert_eq!(fs::read(&path).unwrap(), b"123456789");
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), modified);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn what_nothing_is_known_of_is_not_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let piece = Piece {
+        start: 4,
+        end: 8,
+        crc: 1,
+    };
+    let dated = |modified: &str| Content {
+        modified: modified.to_owned(),
+        ..content("")
+    };
+    let note = |content: &Content| {
+        let (target, pieces) = Target::open(&path, content).unwrap();
+        target.note(&piece).unwrap();
+        pieces
+    };
+    for (content, is_kept) in [
+        (content("1"), false),
+        (content("1"), true),
+        (content(""), false),
+        (content(""), false),
+        (dated("monday"), false),
+        (dated("monday"), true),
+        (dated("tuesday"), false),
+    ] {
+        assert_eq!(!note(&content).is_empty(), is_kept, "{content:?}");
+    }
 }
 
 #[test]

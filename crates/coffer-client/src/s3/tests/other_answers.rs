@@ -5,7 +5,7 @@ use hyper::body::Bytes;
 
 use super::{answer, counting, server};
 use crate::s3::listing::EmptyPages;
-use crate::s3::{Client, DonePart, ObjectName, S3Error};
+use crate::s3::{Client, DonePart, ObjectName, S3Error, Wanted};
 
 /// What a network says to all until one logs in.
 fn page() -> String {
@@ -59,16 +59,26 @@ async fn an_answer_without_an_etag_is_one_if_the_object_is_there() {
 async fn a_login_page_is_no_object() {
     let name = ObjectName::new("b", "k");
     let (client, serving) = server(&[&page()]);
-    is_told(client.get_object(&name, &[]).await);
+    let wanted = Wanted {
+        name: name.clone(),
+        bytes: 34,
+        etag: "e".to_owned(),
+        modified: String::new(),
+    };
+    is_told(client.read_once(&wanted, 0..34, &[]).await);
     serving.join().unwrap();
-    let (client, serving) = server(&[&head_of_page()]);
-    is_told(client.head_object(&name).await);
-    serving.join().unwrap();
+    let dated = "HTTP/1.1 200 OK\r\ncontent-type: Text/HTML\r\ncontent-length: 34\r\n\
+                 last-modified: Tue, 14 Nov 2023 22:13:20 GMT\r\n\r\n";
+    for head in [head_of_page().as_str(), dated] {
+        let (client, serving) = server(&[head]);
+        is_told(client.head_object(&name).await);
+        serving.join().unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_may_have_no_etag() {
-    let date = "last-modified: Tue, 14 Nov 2023 22:13:20 GMT";
+    let date = "content-type: x/y\r\nlast-modified: Tue, 14 Nov 2023 22:13:20 GMT";
     for header in [date, "x-amz-request-id: 1"] {
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n{header}\r\n\r\n");
         let (client, serving) = server(&[&head]);
@@ -104,11 +114,15 @@ async fn a_login_page_deletes_nothing() {
     serving.join().unwrap();
     // Another success is believed where it says nothing, and where the object is gone.
     let (empty, gone) = (answer("200 OK", ""), answer("404 x", ""));
-    for answers in [&[empty.as_str()][..], &[&page, &gone]] {
+    let empty_page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 0\r\n\r\n";
+    for answers in [&[empty.as_str()][..], &[&page, &gone], &[empty_page, &gone]] {
         let (client, serving) = server(answers);
         client.delete_object(&name).await.unwrap();
         serving.join().unwrap();
     }
+    let (client, serving) = server(&[empty_page, &empty, &empty]);
+    is_told(client.delete_object(&name).await);
+    serving.join().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -278,7 +278,12 @@ async fn until_interrupted<T: Send + 'static>(
     tokio::select! {
         done = &mut working => {
             progress.clear();
-            return Ok(done.unwrap_or(Err(MoverError::Lost))?);
+            let done = done.unwrap_or(Err(MoverError::Lost));
+            if done.is_err() {
+                // What was begun beside it, and still waits when the runtime goes, would panic.
+                mover.at_rest().await;
+            }
+            return Ok(done?);
         }
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}

@@ -1,0 +1,314 @@
+//! Answers to reads: whether one is S3's, of the content that is wanted, and of the bytes that were
+//! asked for. All that reads objects, at once or in pieces, goes by what is here.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use http::{HeaderMap, Method, StatusCode};
+use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime};
+
+use crate::s3::body::Answer;
+use crate::s3::client::Client;
+use crate::s3::error::{NO_ETAG, S3Error, date_of};
+use crate::s3::listing::ListedObject;
+use crate::s3::objects::{ObjectHead, ObjectName};
+use crate::sealed::{SEALED, TRANSFER_HEADER};
+
+/// What S3 numbers its answers by. A network that answers in its place has other headers that begin
+/// so.
+const NUMBERS: [&str; 2] = ["x-amz-request-id", "x-amz-id-2"];
+
+/// How far a list and a header may differ in when an object was modified: headers have seconds.
+const LIST_SLACK: Duration = Duration::SECOND;
+
+/// The content of an object that is wanted, and no other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) name: ObjectName,
+    pub(crate) bytes: u64,
+    /// Its ETag; nothing where the service has none.
+    pub(crate) etag: String,
+    /// When it was modified, where it has no ETag.
+    pub(crate) modified: String,
+}
+
+/// What is wrong with an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Wrong {
+    /// It is of another content.
+    Content,
+    /// S3 gives no such answer.
+    Answer(&'static str),
+}
+
+impl Wanted {
+    /// What HEAD or a first answer told of.
+    pub(crate) fn of(name: &ObjectName, head: &ObjectHead) -> Self {
+        let has_tag = !bare(&head.etag).is_empty();
+        let (etag, modified) = if has_tag {
+            (head.etag.as_str(), "")
+        } else {
+            ("", text(&head.headers, "last-modified"))
+        };
+        Self {
+            name: name.clone(),
+            bytes: head.bytes,
+            etag: etag.to_owned(),
+            modified: modified.to_owned(),
+        }
+    }
+
+    /// Whether answers that are of it can be told from others.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.has_tag() || !self.modified.is_empty()
+    }
+
+    pub(crate) fn has_tag(&self) -> bool {
+        !self.etag.is_empty()
+    }
+
+    /// What has a copy be of it, or not be made. A time is none: services compare it by parts of a
+    /// second that they do not tell.
+    pub(crate) fn condition_of_copy(&self) -> Option<(String, String)> {
+        let name = "x-amz-copy-source-if-match";
+        self.has_tag().then(|| (name.to_owned(), self.etag.clone()))
+    }
+
+    /// Sees whether an answer has these bytes of it. One to a request without a range has all.
+    fn check(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        range: &Range<u64>,
+    ) -> Result<(), Wrong> {
+        // Of what told its time before, an answer may tell no more than that.
+        let is_dated = headers.contains_key("last-modified") && !is_page(kind(headers));
+        if !(is_of_s3(headers) || is_dated && !self.modified.is_empty()) {
+            return Err(Wrong::Answer(NO_ETAG));
+        }
+        let told = |name: &str| text(headers, name);
+        if self.has_tag() {
+            match bare(told("etag")) {
+                "" => return Err(Wrong::Answer("tells no ETag, though the object has one")),
+                etag if etag != bare(&self.etag) => return Err(Wrong::Content),
+                _ => {}
+            }
+        } else if !self.modified.is_empty() && told("last-modified") != self.modified {
+            return Err(Wrong::Content);
+        }
+        if told(TRANSFER_HEADER) == SEALED {
+            // An offer says in its body what it is of, which may be less.
+            return Ok(());
+        }
+        let of_range = match status {
+            // A server without ranges gives the object from its beginning.
+            StatusCode::OK => *range == (0..self.bytes),
+            StatusCode::PARTIAL_CONTENT => {
+                is_content_range(told("content-range"), range, self.bytes)
+            }
+            _ => return Err(Wrong::Answer(NOT_READ)),
+        };
+        if !of_range {
+            return Err(Wrong::Answer("is not the range that was asked for"));
+        }
+        // One that comes in chunks tells no length, and is counted.
+        let length = told("content-length").parse::<u64>().ok();
+        match length.map(|length| length.cmp(&(range.end - range.start))) {
+            Some(std::cmp::Ordering::Greater) => Err(Wrong::Answer(LONGER)),
+            Some(std::cmp::Ordering::Less) => Err(Wrong::Answer("is shorter than was announced")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is wrong with an answer that brings more than it may.
+pub(crate) const LONGER: &str = "is longer than was announced";
+
+/// How one that brings less breaks.
+pub(crate) const EARLY: &str = "the object ended too early";
+
+const NOT_READ: &str = "is none of S3's to a request for an object";
+
+/// What is wrong with answers, several of which would make one content.
+pub(crate) const UNMARKED: &str = "tells neither an ETag nor when the object was modified, so \
+    pieces of it may be of several contents, and it is fetched at once or not at all";
+
+/// Whether an answer is of an object of S3's, and not of what stands before the service. Services on
+/// folders tell no ETag of files that others put there.
+pub(in crate::s3) fn is_of_s3(headers: &HeaderMap) -> bool {
+    if !bare(text(headers, "etag")).is_empty() {
+        return true;
+    }
+    let kind = kind(headers);
+    let is_dated = headers.contains_key("last-modified");
+    if is_numbered(headers) {
+        // Errors are XML, also behind a 200.
+        return is_dated || !is_page(kind) && !is_any(kind, &["application/xml", "text/xml"]);
+    }
+    is_dated && !kind.is_empty() && !is_page(kind)
+}
+
+/// What kind of content is told, without what is said of it beside.
+fn kind(headers: &HeaderMap) -> &str {
+    let kind = text(headers, "content-type").split(';').next();
+    kind.unwrap_or_default().trim()
+}
+
+fn is_page(kind: &str) -> bool {
+    is_any(kind, &["text/html", "application/xhtml+xml"])
+}
+
+fn is_any(kind: &str, kinds: &[&str]) -> bool {
+    kinds.iter().any(|it| kind.eq_ignore_ascii_case(it))
+}
+
+/// Whether an answer has a number of S3's.
+pub(in crate::s3) fn is_numbered(headers: &HeaderMap) -> bool {
+    NUMBERS.iter().any(|name| headers.contains_key(*name))
+}
+
+/// What an answer tells of an object, if that is what was listed.
+fn as_listed(
+    listed: &ListedObject,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Result<ObjectHead, Wrong> {
+    if status != StatusCode::OK {
+        return Err(Wrong::Answer(NOT_READ));
+    }
+    let mut headers = headers.clone();
+    // One that comes in chunks tells no length, and is counted.
+    let length = headers.entry(http::header::CONTENT_LENGTH);
+    length.or_insert_with(|| listed.bytes.into());
+    let head = ObjectHead::of_headers(headers);
+    let head = head.ok_or(Wrong::Answer("tells no length that an object can have"))?;
+    let times = OffsetDateTime::parse(&listed.modified, &Rfc3339).ok();
+    let times = times.zip(date_of(&head.headers, "last-modified"));
+    let is_then = times.map(|(listed, told)| (listed - told).abs() < LIST_SLACK);
+    let is_as_listed = head.bytes == listed.bytes
+        && match (bare(&listed.etag), bare(&head.etag)) {
+            ("", _) => is_then.unwrap_or(true),
+            (listed, told) => listed == told,
+        };
+    // A list shows that a page is an object.
+    if !(is_of_s3(&head.headers) || is_as_listed && is_then == Some(true)) {
+        return Err(Wrong::Answer(NO_ETAG));
+    }
+    is_as_listed.then_some(head).ok_or(Wrong::Content)
+}
+
+impl ObjectHead {
+    /// Whether it is of what was listed.
+    ///
+    /// # Errors
+    /// [`S3Error::Replaced`].
+    pub(crate) fn check_listed(&self, listed: &ListedObject) -> Result<(), S3Error> {
+        let told = as_listed(listed, StatusCode::OK, &self.headers);
+        told.map(drop).map_err(|_| S3Error::Replaced)
+    }
+}
+
+impl Answer {
+    /// The same with what it tells, if it is all of the object that was listed.
+    ///
+    /// # Errors
+    /// [`S3Error::Replaced`], [`S3Error::Unreadable`].
+    pub(crate) fn of_listed(
+        mut self,
+        listed: &ListedObject,
+    ) -> Result<(ObjectHead, Self), S3Error> {
+        match as_listed(listed, self.status, &self.headers) {
+            Ok(head) => {
+                self.headers = head.headers.clone();
+                Ok((head, self))
+            }
+            Err(wrong) => Err(self.wrong(wrong)),
+        }
+    }
+
+    fn wrong(&self, wrong: Wrong) -> S3Error {
+        match wrong {
+            Wrong::Content => S3Error::Replaced,
+            Wrong::Answer(problem) => self.unreadable(problem),
+        }
+    }
+}
+
+impl Client {
+    /// Asks once for bytes of a content, also by these headers; they come as they are asked for.
+    ///
+    /// # Errors
+    /// [`S3Error::Replaced`] where it is no longer there; those of [`send`](Self::send).
+    pub(crate) async fn read_once(
+        &self,
+        wanted: &Wanted,
+        range: Range<u64>,
+        headers: &[(String, String)],
+    ) -> Result<Answer, S3Error> {
+        if range != (0..wanted.bytes) && !wanted.is_marked() {
+            return Err(self.unreadable(UNMARKED));
+        }
+        let mut request = wanted.name.request(Method::GET).headers(headers);
+        if wanted.has_tag() {
+            request = request.header("if-match", wanted.etag.clone());
+        }
+        if range.start < range.end {
+            let (first, last) = (range.start, range.end - 1);
+            request = request.header("range", format!("bytes={first}-{last}"));
+        }
+        let answer = match self.send_once(&request).await {
+            Err(error) if error.is_changed() => return Err(S3Error::Replaced),
+            answered => answered?,
+        };
+        match wanted.check(answer.status, &answer.headers, &range) {
+            Ok(()) => Ok(answer),
+            Err(wrong) => Err(answer.wrong(wrong)),
+        }
+    }
+
+    /// Asks once for all of an object that was listed, also by these headers.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) async fn read_listed_once(
+        &self,
+        name: &ObjectName,
+        listed: &ListedObject,
+        headers: &[(String, String)],
+    ) -> Result<Answer, S3Error> {
+        let mut request = name.request(Method::GET).headers(headers);
+        if !bare(&listed.etag).is_empty() {
+            request = request.header("if-match", listed.etag.clone());
+        }
+        match self.send_once(&request).await {
+            Err(error) if error.is_changed() => Err(S3Error::Replaced),
+            answered => Ok(answered?.of_listed(listed)?.1),
+        }
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default()
+}
+
+fn is_content_range(told: &str, range: &Range<u64>, of: u64) -> bool {
+    let read = || {
+        let (unit, told) = told.trim().split_once(' ')?;
+        let (ends, whole) = told.trim().split_once('/')?;
+        let (first, last) = ends.split_once('-')?;
+        let is_whole = whole == "*" || whole.parse() == Ok(of);
+        let number = |text: &str| text.parse::<u64>().ok();
+        let is_it = number(first)? == range.start && number(last)?.checked_add(1)? == range.end;
+        Some(unit.eq_ignore_ascii_case("bytes") && is_whole && is_it)
+    };
+    read().unwrap_or(false)
+}
+
+/// An ETag without its quotes. What packs an answer on the way makes it a weak one.
+pub(crate) fn bare(etag: &str) -> &str {
+    etag.trim_start_matches("W/").trim_matches('"')
+}
