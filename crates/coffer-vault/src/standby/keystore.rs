@@ -36,11 +36,8 @@ impl Standby {
         };
         let record = CopyRecord::read(&*store).await?;
         let keystore = self.place(&found).await?;
-        if record.keystore != keystore.id().to_string() {
-            let found = record.keystore;
-            return Err(ReplicaError::ForeignCopy { found }.into());
-        }
-        let copy = Copy::new(store.clone(), record.copy, &keystore.system_key());
+        let (id, key) = (keystore.id(), keystore.system_key());
+        let copy = Copy::of(store.clone(), record, id, &key).await?;
         self.reached = Some(Reached {
             store,
             keystore,
