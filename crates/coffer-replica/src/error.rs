@@ -49,6 +49,12 @@ pub enum ReplicaError {
          it there again; where none runs that knows it, put back what was there"
     )]
     RecordLost,
+    /// Nothing is there any more of the log of an engine.
+    #[error(
+        "the engine's log was not in its store when this gateway looked: neither copy.json nor a \
+         head was there. This gateway serves no more, and follows when the log is there again"
+    )]
+    LogGone,
     /// What the copy says of itself can't be read.
     #[error(
         "copy.json in this place says nothing that a copy says of itself: it was altered in its \

@@ -213,9 +213,8 @@ impl Round {
             with.is_some_and(|with| with.is_of_engine)
         };
         if is_of_engine(&self.entry) {
-            // It would fence off a gateway that has taken the log over since.
-            let number = self.entry.known.as_ref().map_or(0, |known| known.number);
-            return Err(ReplicaError::Fenced { number }.into());
+            // It was gone. Going on would fence off a gateway that has taken the log over since.
+            return Err(ReplicaError::LogGone.into());
         }
         let (copy, known) = self.copy_known(None).await?;
         let entry = inner.copies.registry.get(&self.entry.name)?;
