@@ -1,4 +1,8 @@
-"""First starts of an engine that were ended before their log was whole."""
+"""First starts of an engine that were ended before their log was whole, and starts on one whose
+`copy.json` was lost or altered."""
+
+import json
+import time
 
 import pytest
 
@@ -63,3 +67,71 @@ def test_one_that_may_have_held_something_is_left_alone(tmp_path, store, killed)
     del left["engine/lease.json"]
     assert left.items() <= objects(at).items()
     assert SECOND not in objects(at)
+
+
+RECORD = {"Bucket": "log", "Key": "engine/copy.json"}
+
+
+def record_there(at, seconds=40):
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return at.get_object(**RECORD)["Body"].read()
+        except at.exceptions.NoSuchKey:
+            assert time.monotonic() < end, "it was not put again"
+            time.sleep(0.2)
+
+
+def test_a_log_that_lost_its_record_is_given_it_again_and_served_meanwhile(tmp_path, store, first):
+    at = client(store, store.credentials())
+    s3 = client(first, first.credentials())
+    s3.create_bucket(Bucket=BUCKET)
+    before = record_there(at)
+    at.delete_object(**RECORD)
+    end = time.monotonic() + 40
+    while not any(item.endswith("/copy.json") for item in objects(at)):
+        s3.put_object(Bucket=BUCKET, Key="x", Body=b"y")
+        assert time.monotonic() < end, first.log()
+        time.sleep(0.2)
+    assert record_there(at) == before
+    s3.put_object(Bucket=BUCKET, Key="x", Body=b"z")
+    assert "another server writes" not in first.log()
+    assert "copy.json was missing" in first.log()
+    # A gateway that begins while it is missing touches nothing, and says what is so.
+    first.stop()
+    at.delete_object(**RECORD)
+    left = objects(at)
+    with pytest.raises(StartError, match="copy.json is missing in this place"):
+        Gateway(tmp_path / "three", url_at(store)).start()
+    del left["engine/lease.json"]
+    assert left.items() <= objects(at).items()
+    assert "engine/copy.json" not in objects(at)
+
+
+def test_who_takes_over_a_log_without_its_record_puts_it_again(store, first, second):
+    at = client(store, store.credentials())
+    key = first.credentials()
+    client(first, key).create_bucket(Bucket=BUCKET)
+    there = client(second, key)
+    answered(lambda: there.put_object(Bucket=BUCKET, Key="x", Body=b"y"))
+    before = record_there(at)
+    first.kill()
+    at.delete_object(**RECORD)
+    answered(lambda: there.put_object(Bucket=BUCKET, Key="x", Body=b"z"), 20)
+    assert record_there(at) == before
+
+
+def test_a_log_whose_record_says_another_keystore_is_taken_over(tmp_path, store, first):
+    at = client(store, store.credentials())
+    key = first.credentials()
+    s3 = client(first, key)
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="x", Body=b"y")
+    first.stop()
+    record = json.loads(record_there(at))
+    altered = json.dumps({**record, "keystore": "2" * 32}).encode()
+    at.put_object(**RECORD, Body=altered)
+    with Gateway(tmp_path / "two", url_at(store)) as second:
+        there = client(second, key)
+        _, found = answered(lambda: there.get_object(Bucket=BUCKET, Key="x"))
+        assert found["Body"].read() == b"y"

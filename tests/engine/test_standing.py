@@ -62,6 +62,43 @@ def test_one_that_follows_names_the_one_that_serves(first, second):
     assert coffer("replica", "status", "engine", "--data", first.data).returncode == 0
 
 
+def test_one_that_follows_is_not_ready_while_the_store_is_away(store, first, second):
+    s3 = client(second, first.credentials())
+    answered(lambda: s3.list_buckets(), 30)
+    assert raw.get_admin(second, "/health/ready")[0] == 200
+    store.kill()
+
+    def told_why():
+        status, told = raw.get_admin(second, "/health/ready")
+        assert status == 503 and "not known which one serves" in told, told
+
+    answered(told_why, 30)
+    assert refusal(lambda: s3.list_buckets())[0] == 503
+    assert raw.get_admin(second, "/health/live") == (200, "live\n")
+    store.start()
+    answered(lambda: s3.list_buckets(), 60)
+    answered(lambda: told_by(second, "ready\n"), 60)
+
+
+def test_administration_is_told_by_the_one_that_serves_alone(first, second):
+    """What one that follows has may be old, and lack what was acknowledged."""
+    answered(lambda: told_by(second, "serves"), 30)
+    for name, command in [
+        ("level", "list"),
+        ("subject", "list"),
+        ("bucket", "list"),
+        ("audit", "show"),
+        ("receipt", "list"),
+        ("request", "list"),
+    ]:
+        done = coffer(name, command, "--data", second.data, text=True)
+        assert done.returncode == 1 and done.stdout == "", done
+        assert f"127.0.0.1:{first.gateway_port} serves" in done.stderr, done
+        assert coffer(name, command, "--data", first.data).returncode == 0, name
+    done = coffer("level", "create", "x", "--rank", "3", "--data", second.data, text=True)
+    assert done.returncode == 1 and "follows" in done.stderr, done
+
+
 def test_gateways_say_what_is_to_be_kept_of_an_engine(first, second):
     kept = "the passphrase or the token that the gateways share"
     assert any(kept in line for line in first.output), first.output

@@ -3,7 +3,9 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -237,3 +239,24 @@ def test_start_is_quick(own_server):
     server.restart()
     assert time.monotonic() - began < 4
     assert server.start_seconds < 2
+
+
+def test_an_act_whose_server_was_stopped_is_in_doubt(tmp_path):
+    """As where a long one is cut off: it may have been done."""
+
+    def closes():
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1024)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "admin.sock"))
+        listener.listen()
+        threading.Thread(target=closes, daemon=True).start()
+        done = coffer("level", "create", "x", "--rank", "3", "--data", tmp_path, text=True)
+        assert done.returncode != 0 and "version" not in done.stderr, done
+        assert "closed the connection" in done.stderr and "in doubt" in done.stderr, done
+        assert "coffer audit show" in done.stderr, done
+        done = coffer("level", "list", "--data", tmp_path, text=True)
+        assert "ask again" in done.stderr and "in doubt" not in done.stderr, done

@@ -7,7 +7,20 @@ import time
 from harness.administration import ask, refused, run
 from harness.age import RECIPIENT
 from harness.clients import s3_client
-from harness.sealed_copies import BUCKET, caught_up, made, put, reached, replica, status, url_of
+from harness.sealed_copies import (
+    BUCKET,
+    caught_up,
+    files_in,
+    keys_of,
+    made,
+    put,
+    reached,
+    replica,
+    restore,
+    status,
+    url_of,
+    verify,
+)
 from harness.server import coffer
 
 
@@ -62,3 +75,76 @@ def test_a_place_that_is_none_is_told_in_plain_words(server, tmp_path):
     absent, data = url_of(tmp_path / "absent"), tmp_path / "restored"
     done = coffer("restore", "--from", absent, "--data", data, text=True)
     assert done.returncode == 1 and "there is no such folder" in done.stderr, done
+
+
+def until(is_so, seconds=40):
+    end = time.time() + seconds
+    while not is_so():
+        assert time.time() < end
+        time.sleep(0.2)
+
+
+def until_there(path):
+    until(path.exists)
+    return path.read_bytes()
+
+
+def test_a_copy_that_lost_its_record_is_given_it_again(server, tmp_path):
+    """Without it there is nothing to restore from, whatever else is there."""
+    record = tmp_path / "copy" / "copy.json"
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    put(server, ["small-1"])
+    caught_up(server)
+    before = record.read_bytes()
+    record.unlink()
+    assert until_there(record) == before
+    # By the next start as well.
+    server.kill()
+    record.unlink()
+    server.start()
+    assert until_there(record) == before
+    put(server, ["small-2"])
+    caught_up(server)
+    assert verify(server)[-1]["damage_count"] == 0
+    # Where another's lies there, it stays.
+    other = before.replace(json.loads(before)["copy"].encode(), b"1" * 32)
+    record.write_bytes(other)
+    told = reached(server, "stopped")
+    assert "is of copy " + "1" * 32 in told["problem"], told
+    assert record.read_bytes() == other
+
+
+def test_a_copy_whose_record_was_altered_is_damaged(server, tmp_path):
+    copy = tmp_path / "copy"
+    record = copy / "copy.json"
+    replica(server, "add", "far", url_of(copy))
+    put(server, ["small-1"])
+    caught_up(server)
+    before = record.read_bytes()
+    record.write_bytes(before.replace(json.loads(before)["keystore"].encode(), b"2" * 32))
+    events = verify(server, expect=1)
+    [told] = [event["what"] for event in events if event["event"] == "damage"]
+    assert "copy.json" in told and "2" * 32 in told and "Remove it" in told, told
+    # What is sealed counts, where its id is right.
+    assert restore(url_of(copy), keys_of(server, tmp_path / "restored"))["missing_count"] == 0
+    # As it says.
+    record.unlink()
+    assert until_there(record) == before
+    # One that says nothing is no other's.
+    record.write_bytes(b"{}")
+    until(lambda: record.read_bytes() == before)
+    caught_up(server, seconds=60)
+    assert verify(server)[-1]["damage_count"] == 0
+
+
+def test_a_copy_that_can_not_be_added_changes_nothing_there(server, tmp_path):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy))
+    put(server, ["small-1"])
+    caught_up(server)
+    replica(server, "remove", "far")
+    (copy / "copy.json").unlink()
+    before = {path: path.read_bytes() for path in files_in(copy)}
+    told = replica(server, "add", "again", url_of(copy), expect=1)
+    assert "a copy in this place already" in told
+    assert {path: path.read_bytes() for path in files_in(copy)} == before

@@ -27,6 +27,11 @@ pub struct Admin {
 }
 
 impl Admin {
+    /// Whether this is a gateway of an engine that follows the one that serves.
+    pub(crate) fn follows_engine(&self) -> bool {
+        self.vault.is_gateway() && self.vault.standby_now().is_some()
+    }
+
     /// With failed sign-ins counted here.
     pub fn with_sign_in_throttle(self, throttle: SignInFailures) -> Self {
         Self {

@@ -60,11 +60,18 @@ async fn not_ready(admin: &Admin) -> Option<String> {
     if let Some(why) = admin.vault.fence_now().as_ref().and_then(fenced_off) {
         return Some(why);
     }
+    if admin.follows_engine() && admin.status.gateway().is_none() {
+        return Some(NONE_SERVES.to_owned());
+    }
     let why = admin.vault.why_not_writable().await?;
     Some(format!(
         "not ready: the data folder can't be written: {why}"
     ))
 }
+
+/// Of a gateway that follows, and can forward nothing.
+const NONE_SERVES: &str = "not ready: this gateway follows, and it is not known which one serves: \
+                           the store of the engine is away, or another is about to serve";
 
 /// How far what is served is behind what is followed.
 fn follows(lag_seconds: f64, is_gateway: bool) -> String {

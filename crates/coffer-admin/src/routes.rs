@@ -127,12 +127,15 @@ impl Turn {
 
 /// What is told of what is stored is told by who serves, and is in the log by then, where a server
 /// is a gateway of an engine: another may serve by now, and go on without it. How the log itself
-/// stands is told in any case.
+/// stands is told in any case, and at each gateway what is to be kept of its keystore.
 async fn settled(State(admin): State<Admin>, request: AxumRequest, next: Next) -> Answered {
-    let path = request.uri().path();
-    let is_told_anyhow = ["/v1/replicas", "/v1/standby"].iter();
-    let waits =
-        request.method().is_safe() && !{ is_told_anyhow }.any(|told| path.starts_with(told));
+    let (path, is_read) = (request.uri().path(), request.method().is_safe());
+    let is_of_log = ["/v1/replicas", "/v1/standby"].iter();
+    let waits = is_read && !{ is_of_log }.any(|told| path.starts_with(told));
+    let is_of_keystore = ["/v1/keystore", "/v1/rotations"].contains(&path);
+    if waits && !is_of_keystore && admin.follows_engine() {
+        return follows(&admin).into_response();
+    }
     let answer = next.run(request).await;
     if !waits {
         return answer;
@@ -141,6 +144,16 @@ async fn settled(State(admin): State<Admin>, request: AxumRequest, next: Next) -
         Ok(()) => answer,
         Err(error) => Refusal::from(error).into_response(),
     }
+}
+
+/// What a gateway has that follows may be old, and lack what has been acknowledged.
+fn follows(admin: &Admin) -> Refusal {
+    let serves = match admin.status.gateway() {
+        Some(address) => format!("the gateway at {address} serves: ask the administration there"),
+        None => "which gateway serves is not known now: please try again".to_owned(),
+    };
+    let message = format!("this gateway follows, so what it has may be old; {serves}");
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "follows", message)
 }
 
 async fn nothing_here(_: Uri) -> Refusal {

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{Full, LengthLimitError};
 use hyper::body::{Bytes, Incoming};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
@@ -100,10 +100,10 @@ impl AdminClient {
         path: &str,
         input: Option<&(impl Serialize + Sync)>,
     ) -> Result<T, ClientError> {
+        let may_be_done = !method.is_safe();
         let answer = self.open(method, path, input).await?;
-        let bytes = collected(answer, ANSWER_BYTES)
-            .await
-            .map_err(|_| self.misunderstood("broke off its answer"))?;
+        let bytes = collected(answer, ANSWER_BYTES).await;
+        let bytes = bytes.map_err(|error| self.not_collected(&*error, may_be_done))?;
         let bytes = if bytes.is_empty() {
             b"null"
         } else {
@@ -130,9 +130,8 @@ impl AdminClient {
             StatusCode::SERVICE_UNAVAILABLE => answer.into_body(),
             _ => self.accepted(answer).await?,
         };
-        let bytes = collected(answer, ANSWER_BYTES)
-            .await
-            .map_err(|_| self.misunderstood("broke off its answer"))?;
+        let bytes = collected(answer, ANSWER_BYTES).await;
+        let bytes = bytes.map_err(|error| self.not_collected(&*error, false))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -167,6 +166,7 @@ impl AdminClient {
         let body = input.map(|input| {
             serde_json::to_vec(input).expect("what commands send has no maps with odd keys")
         });
+        let may_be_done = !method.is_safe();
         let mut request = Request::builder().method(method).uri(path);
         if body.is_some() {
             request = request.header(CONTENT_TYPE, "application/json");
@@ -197,7 +197,26 @@ impl AdminClient {
                 exchange(remote.server.connect(&remote.tls).await?, request).await
             }
         };
-        answer.map_err(|_| self.misunderstood("did not answer"))
+        answer.map_err(|error| {
+            if error.is_parse() {
+                self.misunderstood("did not answer in HTTP")
+            } else {
+                self.broken_off(may_be_done)
+            }
+        })
+    }
+
+    /// The error for a server that gave its answer in part, or gave too much.
+    fn not_collected(
+        &self,
+        error: &(dyn std::error::Error + 'static),
+        may_be_done: bool,
+    ) -> ClientError {
+        if error.is::<LengthLimitError>() {
+            self.misunderstood("gave an answer without an end")
+        } else {
+            self.broken_off(may_be_done)
+        }
     }
 
     /// The body of an answer that is no refusal.
@@ -221,12 +240,8 @@ impl AdminClient {
 
     /// The error for a server that answers as S3 does.
     fn misplaced(&self) -> ClientError {
-        let endpoint = match self {
-            Self::Local { data } => data.display().to_string(),
-            Self::Https(remote) => remote.server.text().to_owned(),
-        };
         ClientError::Unreachable {
-            endpoint,
+            endpoint: self.place(),
             problem: "an S3 service answers there; administration has a port of its own, 9001 \
                       unless the server was told otherwise (--admin-listen)"
                 .to_owned(),
@@ -236,13 +251,29 @@ impl AdminClient {
 
     /// The error for a server that speaks, but not as this version does.
     pub fn misunderstood(&self, problem: &str) -> ClientError {
-        let place = match self {
+        ClientError::Answer {
+            place: self.place(),
+            problem: problem.to_owned(),
+        }
+    }
+
+    /// The error for a report that ended before its last line.
+    pub fn ended_early(&self) -> ClientError {
+        self.broken_off(false)
+    }
+
+    /// The error for a server that closed the connection before its answer was whole.
+    pub(crate) fn broken_off(&self, may_be_done: bool) -> ClientError {
+        ClientError::BrokenOff {
+            place: self.place(),
+            may_be_done,
+        }
+    }
+
+    fn place(&self) -> String {
+        match self {
             Self::Local { data } => data.display().to_string(),
             Self::Https(remote) => remote.server.text().to_owned(),
-        };
-        ClientError::Answer {
-            place,
-            problem: problem.to_owned(),
         }
     }
 }
@@ -262,8 +293,38 @@ fn authorization(credentials: &Credentials) -> HeaderValue {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 mod tests {
+    use serde_json::Value;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::UnixListener;
+
     use super::*;
+
+    #[tokio::test]
+    async fn what_a_server_was_doing_that_closed_the_connection_is_in_doubt() {
+        let data = tempfile::tempdir().unwrap();
+        let data = data.path();
+        let listener = UnixListener::bind(local_socket::path(data)).unwrap();
+        let closing = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 1_024]).await;
+            }
+        });
+        let server = AdminClient::Local { data: data.into() };
+        for (method, is_change) in [(Method::POST, true), (Method::GET, false)] {
+            let asked = server.call::<Value>(method, "/v1/levels", None::<&()>);
+            let told = asked.await.unwrap_err();
+            let ClientError::BrokenOff { may_be_done, .. } = told else {
+                panic!("{told}");
+            };
+            assert_eq!(may_be_done, is_change);
+            assert!(!told.to_string().contains("version"), "{told}");
+            assert_eq!(told.to_string().contains("audit show"), is_change);
+        }
+        closing.abort();
+    }
 
     #[test]
     fn names_stay_one_segment() {

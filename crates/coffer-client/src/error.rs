@@ -78,6 +78,18 @@ pub enum ClientError {
         /// What it did.
         problem: String,
     },
+    /// A server closed the connection before its answer was whole.
+    #[error(
+        "the server on {place} closed the connection before it had answered, as one does that is \
+         stopped or killed. {}",
+        told_after(*.may_be_done)
+    )]
+    BrokenOff {
+        /// Data folder or endpoint.
+        place: String,
+        /// Whether what was asked for changes something, and may have.
+        may_be_done: bool,
+    },
     /// The server said no.
     #[error("{message}")]
     Refused {
@@ -86,4 +98,16 @@ pub enum ClientError {
         /// The server's words.
         message: String,
     },
+}
+
+/// What is so after an answer that broke off, and what to do.
+fn told_after(may_be_done: bool) -> &'static str {
+    if may_be_done {
+        "Whether what was asked for was done is in doubt. When the server runs again, `coffer \
+         audit show` tells whether it was begun and how it ended, and lists show what is there \
+         now; an erase that was ordered is completed by the next start, and `coffer receipt list` \
+         has it"
+    } else {
+        "What came of the answer is not all of it: ask again when the server runs"
+    }
 }

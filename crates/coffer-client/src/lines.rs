@@ -49,7 +49,7 @@ impl<'a> Lines<'a> {
             }
             match self.body.frame().await {
                 None => return Ok(None),
-                Some(Err(_)) => return Err(self.server.misunderstood("broke off its answer")),
+                Some(Err(_)) => return Err(self.server.broken_off(false)),
                 Some(Ok(frame)) => {
                     if let Ok(bytes) = frame.into_data() {
                         self.text.0.extend_from_slice(&bytes);

@@ -2,6 +2,8 @@
 
 use std::io::ErrorKind;
 
+use crate::names::CopyId;
+
 /// Short for results of this crate.
 pub type Result<T> = std::result::Result<T, ReplicaError>;
 
@@ -40,6 +42,50 @@ pub enum ReplicaError {
     /// No copy is there.
     #[error("there is no copy in this place: it holds no copy.json")]
     NoCopy,
+    /// What the copy says of itself is not there, and its heads are.
+    #[error(
+        "copy.json is missing in this place, and there are heads of a copy: its store lost or \
+         removed it. A server that keeps that copy up, or a gateway that serves or follows, puts \
+         it there again; where none runs that knows it, put back what was there"
+    )]
+    RecordLost,
+    /// Nothing is there any more of the log of an engine.
+    #[error(
+        "the engine's log was not in its store when this gateway looked: neither copy.json nor a \
+         head was there. This gateway serves no more, and follows when the log is there again"
+    )]
+    LogGone,
+    /// What the copy says of itself can't be read.
+    #[error(
+        "copy.json in this place says nothing that a copy says of itself: it was altered in its \
+         store. A server that keeps that copy up, or a gateway that serves or follows, puts it \
+         right; where none runs that knows it, put back what was there"
+    )]
+    RecordUnreadable,
+    /// What lies in the copy's place says that it is another.
+    #[error(
+        "copy.json in this place is of copy {found}, and not of {own}: another one was begun \
+         there, or it was altered in its store, so nothing is written there any more. If no other \
+         is to be there, put back what was there; or, where it is no engine's, remove it, and \
+         start the server again, which puts it there"
+    )]
+    OtherCopy {
+        /// The id that it says.
+        found: CopyId,
+        /// The id of the copy that was looked for.
+        own: CopyId,
+    },
+    /// It says of this copy that its server has another keystore.
+    #[error(
+        "copy.json of the copy says that its keystore is {found}, and it is {own}: it was altered \
+         in its store. Remove it: who keeps the copy up puts it there again"
+    )]
+    OtherKeystore {
+        /// The id that it says.
+        found: String,
+        /// The id that is right.
+        own: String,
+    },
     /// No head is there.
     #[error(
         "the copy has no heads: either nothing was ever put there, or its store lost all of them, \

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::pin::pin;
 
 use coffer_durable::now_ms;
+use coffer_seal::{KeystoreId, SecretKey};
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -18,13 +19,36 @@ use crate::head::entry::Entry;
 use crate::head::{Gap, Head, KnownHead};
 use crate::limits::{HEAD_MAX_BYTES, HEADS_READ_AT_ONCE, LISTED_MAX};
 use crate::names;
-use crate::store::{Copy, get};
+use crate::store::{Copy, CopyRecord, Store, get};
 
 pub(crate) mod fold;
 
 pub(crate) mod times;
 
 impl Copy {
+    /// The copy that says this of itself, for who has its keystore. Where it says another one, and
+    /// its newest head opens all the same, that was altered: what is sealed counts.
+    ///
+    /// # Errors
+    /// [`ReplicaError::ForeignCopy`]; of the store.
+    pub async fn of(
+        store: Store,
+        record: CopyRecord,
+        keystore: KeystoreId,
+        system_key: &SecretKey,
+    ) -> Result<Self> {
+        let copy = Self::new(store, record.copy, system_key);
+        let found = record.keystore;
+        if found == keystore.to_string() {
+            return Ok(copy);
+        }
+        match copy.newest_entry().await {
+            Ok(Some(_)) => Ok(copy),
+            Err(error) if error.is_passing() => Err(error),
+            _ => Err(ReplicaError::ForeignCopy { found }),
+        }
+    }
+
     /// The newest head, without what records behind it add; none of a copy that has none yet.
     ///
     /// # Errors

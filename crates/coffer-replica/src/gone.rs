@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ReplicaError, Result};
 use crate::limits::{GONE_LIST_MAX, GONE_LIST_MAX_BYTES};
 use crate::names::{self, CopyId, Number};
-use crate::store::get;
-use crate::sweep::remove;
+use crate::store::{get, remove};
 use crate::write::CopyWriter;
 
 /// Blobs that no head after `head` names.

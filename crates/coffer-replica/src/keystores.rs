@@ -14,8 +14,7 @@ use crate::find::listed;
 use crate::head::KeystoreRef;
 use crate::limits::KEYSTORE_MAX_BYTES;
 use crate::names::{self, Number};
-use crate::store::{Copy, CopyRecord, create, get};
-use crate::sweep::remove;
+use crate::store::{Copy, create, get, remove};
 use crate::write::CopyWriter;
 
 /// Puts keystores into a copy, in the epoch of one start of its writer.
@@ -120,11 +119,7 @@ impl KeystoreWriter {
     /// Whether the copy is there, and this is its writer: a disk that is not mounted leaves an
     /// empty folder, in which a keystore would count for nothing.
     async fn check_own(&self) -> Result<()> {
-        let record = CopyRecord::read(&*self.copy.store).await?;
-        if record.copy != self.copy.id {
-            let found = record.keystore;
-            return Err(ReplicaError::ForeignCopy { found });
-        }
+        self.copy.check_record().await?;
         let newest = self.copy.newest_entry().await?;
         match newest.ok_or(ReplicaError::NoCopy)? {
             newest if newest.epoch() > self.epoch => Err(ReplicaError::Fenced {

@@ -11,11 +11,11 @@
 
 pub mod limits;
 
+mod names;
+
 mod error;
 
 mod digest;
-
-mod names;
 
 mod place;
 

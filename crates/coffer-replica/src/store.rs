@@ -76,16 +76,40 @@ impl CopyRecord {
         }
     }
 
+    /// Of a copy that was made before.
+    pub(crate) fn again(copy: CopyId, keystore: KeystoreId, is_of_engine: bool) -> Self {
+        Self {
+            copy,
+            is_of_engine,
+            ..Self::new(keystore)
+        }
+    }
+
+    /// As it lies there.
+    pub(crate) fn bytes(&self) -> Bytes {
+        serde_json::to_vec(self).unwrap_or_default().into()
+    }
+
     /// Reads what a copy says of itself.
     ///
     /// # Errors
-    /// [`ReplicaError::NoCopy`], [`ReplicaError::NewerFormat`].
+    /// [`ReplicaError::NoCopy`], [`ReplicaError::RecordLost`], [`ReplicaError::RecordUnreadable`],
+    /// [`ReplicaError::NewerFormat`].
     pub async fn read(store: &dyn ObjectStore) -> Result<Self> {
         let found = match get(store, &Path::from(RECORD), SETTINGS_MAX_BYTES).await {
-            Err(ReplicaError::Missing { .. }) => return Err(ReplicaError::NoCopy),
+            Err(ReplicaError::Missing { .. }) => {
+                let is_lost = has_heads(store).await?;
+                return Err(if is_lost {
+                    ReplicaError::RecordLost
+                } else {
+                    ReplicaError::NoCopy
+                });
+            }
+            Err(ReplicaError::Altered { .. }) => return Err(ReplicaError::RecordUnreadable),
             found => found?,
         };
-        let record: Self = serde_json::from_slice(&found).map_err(|_| ReplicaError::NoCopy)?;
+        let record = serde_json::from_slice(&found);
+        let record: Self = record.map_err(|_| ReplicaError::RecordUnreadable)?;
         if record.format > FORMAT {
             return Err(ReplicaError::NewerFormat {
                 found: record.format,
@@ -97,13 +121,15 @@ impl CopyRecord {
 
     /// Whether there is a copy here that holds anything. One that does not was begun, and
     /// interrupted before its first head. The log of an engine holds nothing before its first
-    /// keystore either: without one its first head, which names nothing, opens for none.
+    /// keystore either: without one its first head, which names nothing, opens for none. Where what
+    /// it says of itself was lost or altered, it counts as one that does.
     ///
     /// # Errors
     /// Of the store.
     pub async fn is_filled(store: &dyn ObjectStore) -> Result<bool> {
         match Self::read(store).await {
             Err(ReplicaError::NoCopy) => Ok(false),
+            Err(ReplicaError::RecordLost | ReplicaError::RecordUnreadable) => Ok(true),
             found => found?.has_anything(store).await,
         }
     }
@@ -165,10 +191,7 @@ impl CopyRecord {
         // The record last: where this is interrupted, the rest is still known as begun.
         let head = begun.is_of_engine.then(|| names::head(1));
         for path in head.into_iter().chain([Path::from(RECORD)]) {
-            match store.delete(&path).await {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+            remove(store, &path).await?;
         }
         Ok(())
     }
@@ -205,15 +228,51 @@ impl Copy {
         self.id
     }
 
+    /// Whether what the copy says of itself is true, where its server has the keystore of this id.
+    ///
+    /// # Errors
+    /// As [`CopyRecord::read`]; [`ReplicaError::OtherCopy`], [`ReplicaError::OtherKeystore`].
+    pub async fn check_own_record(&self, keystore: KeystoreId) -> Result<()> {
+        let (found, own) = (self.own_record().await?.keystore, keystore.to_string());
+        if found == own {
+            Ok(())
+        } else {
+            Err(ReplicaError::OtherKeystore { found, own })
+        }
+    }
+
     /// Whether this very copy is in its place.
     pub(crate) async fn check_record(&self) -> Result<()> {
-        let record = CopyRecord::read(&*self.store).await?;
-        if record.copy == self.id {
-            return Ok(());
-        }
-        let found = record.keystore;
-        Err(ReplicaError::ForeignCopy { found })
+        self.own_record().await.map(drop)
     }
+
+    async fn own_record(&self) -> Result<CopyRecord> {
+        let record = CopyRecord::read(&*self.store).await?;
+        let (found, own) = (record.copy, self.id);
+        if found == own {
+            Ok(record)
+        } else {
+            Err(ReplicaError::OtherCopy { found, own })
+        }
+    }
+}
+
+/// Whether there are heads of a copy.
+async fn has_heads(store: &dyn ObjectStore) -> Result<bool> {
+    let mut listed = store.list(Some(&Path::from(names::HEADS)));
+    while let Some(found) = listed.try_next().await? {
+        let name = found.location.filename().and_then(names::head_number);
+        if name.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether heads or keystores are there, which only a copy has: it may lack what it says of itself.
+pub(crate) async fn has_parts(store: &dyn ObjectStore) -> Result<bool> {
+    let mut keystores = store.list(Some(&Path::from(names::KEYSTORES)));
+    Ok(keystores.try_next().await?.is_some() || has_heads(store).await?)
 }
 
 /// An object, of so many bytes at most.
@@ -241,6 +300,15 @@ pub(crate) async fn create(store: &dyn ObjectStore, path: &Path, bytes: Bytes) -
     match store.put_opts(path, bytes.into(), options).await {
         Ok(_) => Ok(true),
         Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// One that is not there is removed.
+pub(crate) async fn remove(store: &dyn ObjectStore, path: &Path) -> Result<u64> {
+    match store.delete(path).await {
+        Ok(()) => Ok(1),
+        Err(object_store::Error::NotFound { .. }) => Ok(0),
         Err(error) => Err(error.into()),
     }
 }

@@ -15,14 +15,14 @@ use std::time::{Duration, Instant, SystemTime};
 use coffer_seal::{BlobId, BucketId};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStore};
 
 use crate::error::{ReplicaError, Result};
 use crate::find::{folders_in, listed};
 use crate::head::{Head, KnownHead};
 use crate::limits::{BLOBS_LISTED_MAX, REMOVED_AT_ONCE};
 use crate::names::{self, Number};
-use crate::store::Copy;
+use crate::store::{Copy, remove};
 use crate::write::CopyWriter;
 
 /// What was removed.
@@ -322,13 +322,4 @@ async fn remove_all(store: &dyn ObjectStore, paths: Vec<Path>) -> Result<u64> {
     removed
         .try_fold(0, async |sum, count| Ok(sum + count))
         .await
-}
-
-/// One that is not there is removed.
-pub(crate) async fn remove(store: &dyn ObjectStore, path: &Path) -> Result<u64> {
-    match store.delete(path).await {
-        Ok(()) => Ok(1),
-        Err(object_store::Error::NotFound { .. }) => Ok(0),
-        Err(error) => Err(error.into()),
-    }
 }

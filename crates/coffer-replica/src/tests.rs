@@ -265,7 +265,7 @@ async fn a_store_that_is_lost_or_put_back_meanwhile_is_found_before_the_next_hea
         .unwrap();
     bench.store.delete(&record).await.unwrap();
     let error = bench.writer.commit(next.clone()).await.unwrap_err();
-    assert!(matches!(error, ReplicaError::NoCopy), "{error}");
+    assert!(matches!(error, ReplicaError::RecordLost), "{error}");
     assert_eq!(bench.names("heads").await, heads, "no head was written");
     bench.store.put(&record, kept.into()).await.unwrap();
     bench.writer.commit(next).await.unwrap();
@@ -276,9 +276,11 @@ async fn a_store_without_conditional_creation_is_refused() {
     let store = Arc::new(Fickle::default());
     store.is_careless.store(true, Ordering::SeqCst);
     let record = CopyRecord::new(KeystoreId([1; 16]));
-    let copy = Copy::new(store, record.copy, &SecretKey::generate());
+    let copy = Copy::new(store.clone(), record.copy, &SecretKey::generate());
     let begun = CopyWriter::begin(copy, &record).await;
     assert!(matches!(begun, Err(ReplicaError::NoConditions)));
+    let left = store.get(&Path::from("copy.json")).await;
+    assert!(left.is_err(), "the place stays as it was: {left:?}");
 }
 
 #[tokio::test]
@@ -366,6 +368,7 @@ mod records;
 mod room;
 mod window;
 
+mod again;
 mod moments;
 
 mod missing;

@@ -18,7 +18,7 @@ use crate::limits::{
 };
 use crate::names::{self, Number, RECORD};
 use crate::segment::{self, Description};
-use crate::store::{Copy, CopyRecord, create, get};
+use crate::store::{Copy, CopyRecord, create, get, has_parts, remove};
 
 mod blobs;
 
@@ -27,6 +27,8 @@ mod end;
 mod records;
 
 mod turns;
+
+mod again;
 
 pub use self::blobs::{BlobCheck, BlobPut};
 use self::end::{Last, LogEnd, Settled, Term};
@@ -68,7 +70,8 @@ impl BucketState {
 }
 
 impl CopyWriter {
-    /// Begins a copy in a place that has none, after it was tried whether the place is fit.
+    /// Begins a copy in a place that has none, after it was tried whether the place is fit. One
+    /// that is refused stays as it was.
     ///
     /// # Errors
     /// [`ReplicaError::Occupied`], [`ReplicaError::NoConditions`].
@@ -79,14 +82,18 @@ impl CopyWriter {
             Err(ReplicaError::Missing { .. }) => {}
             found => return found.and(Err(ReplicaError::Occupied)),
         }
-        let text = serde_json::to_vec(record).unwrap_or_default();
-        let text = Bytes::from(text);
+        // What is there may be all of a copy but what it says of itself.
+        if has_parts(store).await? {
+            return Err(ReplicaError::Occupied);
+        }
+        let text = record.bytes();
         // An answer that was lost makes this refuse a place that is fit: it can be asked again
         // under another URL.
         if !create(store, &path, text.clone()).await? {
             return Err(ReplicaError::Occupied);
         }
         if create(store, &path, text).await? {
+            remove(store, &path).await?;
             return Err(ReplicaError::NoConditions);
         }
         let turn = if record.is_of_engine {

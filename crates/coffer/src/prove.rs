@@ -86,7 +86,11 @@ pub async fn prove(
     let server = AdminClient::Local { data: data.clone() };
     let (is_running, told) = match server.text("/health/ready").await {
         Ok(told) => (true, told),
-        Err(ClientError::Answer { .. } | ClientError::Refused { .. }) => (true, String::new()),
+        Err(
+            ClientError::Answer { .. }
+            | ClientError::BrokenOff { .. }
+            | ClientError::Refused { .. },
+        ) => (true, String::new()),
         Err(error @ ClientError::NotOwner { .. }) => return Err(error.into()),
         Err(_) => (false, String::new()),
     };
@@ -225,7 +229,7 @@ async fn ask_commitments(
             }
         }
     }
-    Err(server.misunderstood("ended before its report did").into())
+    Err(server.ended_early().into())
 }
 
 /// Compares them here, if the root key can be had without asking for anything.

@@ -19,6 +19,9 @@ use crate::host::programs::{Running, find, marked, said};
 /// How long a server may take to be ready.
 const READY: Duration = Duration::from_secs(30);
 
+/// How long what a server said is waited for when it has ended.
+const SAYING: Duration = Duration::from_secs(2);
+
 /// The region that requests are signed for: coffer takes any.
 pub const REGION: &str = "us-east-1";
 
@@ -71,10 +74,12 @@ impl CofferServer {
             .stderr(Stdio::piped());
         let mut running = Running::start(&mut serve)?;
         let errors = running.child.stderr.take();
-        let saying = thread::spawn(move || said(errors));
+        let (say, told) = mpsc::channel();
+        thread::spawn(move || say.send(said(errors)));
         if let Err(why) = wait_until_ready(&mut running) {
             drop(running);
-            let said = saying.join().unwrap_or_default();
+            // What it started may hold its standard error open for longer.
+            let said = told.recv_timeout(SAYING).unwrap_or_default();
             return Err(LabError::Program {
                 command: "coffer serve".into(),
                 what: format!("{why}: {said}"),
@@ -140,15 +145,44 @@ fn wait_until_ready(running: &mut Running) -> std::result::Result<(), &'static s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Instant;
 
-    /// A program that is there: one that were written here could not be run while another test
-    /// starts a process, which has the file open for writing until it runs a program of its own.
     #[test]
     fn a_server_that_can_not_start_is_quoted() {
-        // The shell looks for a script by the name `serve`.
-        let failed = CofferServer::start(Path::new("/bin/sh"), Path::new("data")).err();
-        let text = failed.unwrap().to_string();
-        let (_, said) = text.split_once("ended before it was ready: ").unwrap();
-        assert!(said.contains("serve"), "{text}");
+        let text = refused("no-server", "echo 'no space left' >&2\nexit 1");
+        assert!(
+            text.contains("ended before it was ready: no space left"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_a_server_leaves_running_holds_up_nothing() {
+        let start = Instant::now();
+        let text = refused("left-running", "sleep 20 >/dev/null &\nexit 1");
+        assert!(text.contains("ended before it was ready"), "{text}");
+        assert!(start.elapsed() < Duration::from_secs(15));
+    }
+
+    /// Why a server did not start that is this script.
+    fn refused(name: &str, script: &str) -> String {
+        let folder = std::env::temp_dir().join(format!("lab-{name}-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let program = folder.join("coffer");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let text = loop {
+            let failed = CofferServer::start(&program, &folder.join("data")).err();
+            let text = failed.unwrap().to_string();
+            // A process that another test starts has the file open for writing until it runs a
+            // program of its own.
+            if !text.contains("Text file busy") {
+                break text;
+            }
+        };
+        fs::remove_dir_all(&folder).unwrap();
+        text
     }
 }

@@ -83,12 +83,13 @@ async fn a_later_start_fences_an_earlier_one() {
 async fn an_empty_place_takes_none() {
     let bench = Bench::new().await;
     let mut keystores = KeystoreWriter::new(&bench.writer);
-    bench
-        .store
-        .inner
-        .delete(&Path::from("copy.json"))
-        .await
-        .unwrap();
+    let lose = async |name: &Path| bench.store.inner.delete(name).await.unwrap();
+    lose(&Path::from("copy.json")).await;
+    let put = keystores.put_newest(9, vec![1]).await;
+    assert!(matches!(put, Err(ReplicaError::RecordLost)), "{put:?}");
+    for head in bench.names("heads").await {
+        lose(&head).await;
+    }
     let put = keystores.put_newest(9, vec![1]).await;
     assert!(matches!(put, Err(ReplicaError::NoCopy)), "{put:?}");
     assert!(bench.names("keystores").await.is_empty());

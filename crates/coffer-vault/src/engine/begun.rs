@@ -112,7 +112,9 @@ async fn look(
     identity: &ExportIdentity,
 ) -> std::result::Result<Option<Begun>, ReplicaError> {
     let record = match CopyRecord::read(&**store).await {
-        Err(ReplicaError::NoCopy) => return Ok(None),
+        Err(ReplicaError::NoCopy | ReplicaError::RecordLost | ReplicaError::RecordUnreadable) => {
+            return Ok(None);
+        }
         record => record?,
     };
     if !record.may_be_begun(&**store).await? {

@@ -30,6 +30,10 @@ impl Round {
             self.is_not_passed(row.id);
             return Ok(());
         }
+        if inner.is_left_to_erase(row) {
+            // To open it would be told as damage, again and again.
+            return self.pass_over(writer, row, VaultError::Damaged);
+        }
         let opened = inner
             .open_buckets
             .open(&inner.folder, &inner.keystore, row.id)

@@ -153,6 +153,7 @@ impl Vault {
 
 impl Check {
     async fn run(&mut self) -> Result<CopyCheckEvent> {
+        self.record().await?;
         self.keystore().await?;
         let progress = self.progress.as_ref();
         if let Some(lacking) = progress.and_then(|progress| progress.lacking()) {
@@ -213,6 +214,16 @@ impl Check {
              says so"
         );
         self.tell(CopyCheckEvent::Note { what }).await
+    }
+
+    /// Whether the copy says of itself what is true.
+    async fn record(&mut self) -> Result<()> {
+        let keystore = self.vault.inner.keystore.id();
+        match self.reader.copy().check_own_record(keystore).await {
+            Err(error) if error.is_passing() => Err(error.into()),
+            Err(error) => self.damage(error.to_string()).await,
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Whether the keystore is there that the head names, or a later one.

@@ -20,7 +20,7 @@ use crate::copies::{
     CarriedStatus, Carrier, CopyState, CopyStatus, Entry, Findings, Progress, Readers, Running,
     SyncStatus, Synchronous,
 };
-use crate::error::{CopyError, Result, VaultError};
+use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::FenceStatus;
 use crate::vault::Vault;
 
@@ -348,23 +348,30 @@ impl Vault {
     }
 }
 
+/// What a copy's store, or what lies there, has to do with it.
+fn of_copy(error: &VaultError) -> Option<&ReplicaError> {
+    match error {
+        VaultError::Backup(BackupError::Copy(CopyError::Replica(error))) => Some(error),
+        _ => None,
+    }
+}
+
 /// Whether the copy is not there: not even its record.
 fn is_gone(error: &VaultError) -> bool {
-    let replica = match error {
-        VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => error,
-        _ => return false,
-    };
-    matches!(replica, ReplicaError::NoCopy)
+    matches!(of_copy(error), Some(ReplicaError::NoCopy))
+}
+
+/// Whether its record is not there, or says nothing, and its heads are there.
+fn lacks_record(error: &VaultError) -> bool {
+    matches!(
+        of_copy(error),
+        Some(ReplicaError::RecordLost | ReplicaError::RecordUnreadable)
+    )
 }
 
 /// Whether the store of the copy has no room for what was to be put there.
 fn is_full(error: &VaultError) -> bool {
-    match error {
-        VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => {
-            error.is_full()
-        }
-        _ => false,
-    }
+    of_copy(error).is_some_and(ReplicaError::is_full)
 }
 
 /// Whether it is this machine that fails, and not the store. A disk that is full still takes what
@@ -380,13 +387,12 @@ fn is_of_here(error: &VaultError) -> bool {
     )
 }
 
-/// What the vault's errors are to a round: whether it may pass by itself.
+/// What the vault's errors are to a round: whether it may pass by itself. A disk that is not
+/// mounted may come back, and what lies in a copy's place may be put right.
 pub(crate) fn is_passing(error: &VaultError) -> bool {
-    match error {
-        VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => {
-            // A disk that is not mounted may come back.
-            error.is_passing() || matches!(error, ReplicaError::NoCopy | ReplicaError::Url { .. })
-        }
-        _ => true,
-    }
+    let Some(of_copy) = of_copy(error) else {
+        return true;
+    };
+    let may_come_back = matches!(of_copy, ReplicaError::NoCopy | ReplicaError::Url { .. });
+    may_come_back || lacks_record(error) || of_copy.is_passing()
 }

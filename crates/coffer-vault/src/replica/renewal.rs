@@ -64,6 +64,22 @@ impl Round {
         Ok(())
     }
 
+    /// Puts again what the copy says of itself, which its store lost or altered.
+    pub(super) async fn put_record_again(&self, writer: Option<&CopyWriter>) -> Result<()> {
+        let (copy, known) = self.copy_known(writer).await?;
+        let inner = self.inner()?;
+        inner.gate.check_right()?;
+        let keystore = inner.keystore.id();
+        if copy.put_record_again(keystore, known.as_ref()).await? {
+            tracing::warn!(
+                copy = self.name(),
+                "copy.json was missing in a copy's place, or said nothing, and was put there \
+                 again: see what else its store lost (coffer replica verify)"
+            );
+        }
+        Ok(())
+    }
+
     /// Puts blobs that the copy had. How many of them have no file here that is what was written.
     pub(super) async fn put_again(
         &self,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use coffer_durable::{now_ms, rfc3339};
 use coffer_keys::{ExportIdentity, KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_replica::{
-    BucketState, Copy, CopyReader, CopyRecord, Gap, KnownHead, Moment, Place, ReplicaError, Store,
+    BucketState, Copy, CopyReader, CopyRecord, Gap, KnownHead, Moment, Place, Store,
 };
 use coffer_seal::BucketId;
 
@@ -185,11 +185,7 @@ async fn open_copy(
         blocking(move || take_folder(&data, source.as_ref(), &secrets)).await?
     };
     let record = CopyRecord::read(&*store).await?;
-    if record.keystore != keystore.id().to_string() {
-        let found = record.keystore;
-        return Err(ReplicaError::ForeignCopy { found }.into());
-    }
-    let copy = Copy::new(store, record.copy, &keystore.system_key());
+    let copy = Copy::of(store, record, keystore.id(), &keystore.system_key()).await?;
     Ok((folder, keystore, copy))
 }
 

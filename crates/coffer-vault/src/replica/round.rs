@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use coffer_durable::now_ms;
 use coffer_replica::{
-    BucketState, Copy, CopyReader, CopyWriter, GoneList, Head, KeystoreWriter, Place, ReplicaError,
+    BucketState, Copy, CopyReader, CopyWriter, GoneList, Head, KeystoreWriter, KnownHead, Place,
+    ReplicaError,
 };
 use coffer_seal::BucketId;
 
@@ -212,15 +213,11 @@ impl Round {
             with.is_some_and(|with| with.is_of_engine)
         };
         if is_of_engine(&self.entry) {
-            // It would fence off a gateway that has taken the log over since.
-            let number = self.entry.known.as_ref().map_or(0, |known| known.number);
-            return Err(ReplicaError::Fenced { number }.into());
+            // It was gone. Going on would fence off a gateway that has taken the log over since.
+            return Err(ReplicaError::LogGone.into());
         }
-        let place = Place::parse(&self.entry.url)?;
-        let store = blocking(move || Ok(place.open(false)?)).await?;
-        let copy = Copy::new(store, self.entry.id, &inner.keystore.system_key());
+        let (copy, known) = self.copy_known(None).await?;
         let entry = inner.copies.registry.get(&self.entry.name)?;
-        let known = entry.known;
         // Between a stop with all copied and this start nothing was acknowledged.
         let has_rested = known.is_some() && known.as_ref().map(|head| head.number) == entry.rested;
         let writer = CopyWriter::resume(copy, known.as_ref()).await?;
@@ -236,6 +233,22 @@ impl Round {
         self.progress.begun(writer.head().as_of_ms);
         self.note_head(&writer).await?;
         Ok(writer)
+    }
+
+    /// The copy, and what is known to have been written last.
+    pub(super) async fn copy_known(
+        &self,
+        writer: Option<&CopyWriter>,
+    ) -> Result<(Copy, Option<KnownHead>)> {
+        if let Some(writer) = writer {
+            return Ok((writer.copy().clone(), Some(writer.known())));
+        }
+        let inner = self.inner()?;
+        let place = Place::parse(&self.entry.url)?;
+        let store = blocking(move || Ok(place.open(false)?)).await?;
+        let copy = Copy::new(store, self.entry.id, &inner.keystore.system_key());
+        let known = inner.copies.registry.get(&self.entry.name)?.known;
+        Ok((copy, known))
     }
 
     pub(super) async fn note_head(&self, writer: &CopyWriter) -> Result<()> {

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::round::Round;
-use super::{is_full, is_gone, is_of_here, is_passing};
+use super::{is_full, is_gone, is_of_here, is_passing, lacks_record};
 use crate::copies::CopyState;
 use crate::error::{Result, VaultError};
 use crate::limits::{
@@ -147,7 +147,22 @@ async fn give_room_within(limit: Duration, round: &mut Round, writer: &mut CopyW
     }
 }
 
+/// A round; where its store lost what the copy says of itself, that is put again before.
 async fn go_on(
+    round: &mut Round,
+    writer: &mut Option<CopyWriter>,
+    times: &mut Times,
+) -> Result<()> {
+    match go_on_with_record(round, writer, times).await {
+        Err(error) if lacks_record(&error) => {
+            round.put_record_again(writer.as_ref()).await?;
+            go_on_with_record(round, writer, times).await
+        }
+        done => done,
+    }
+}
+
+async fn go_on_with_record(
     round: &mut Round,
     writer: &mut Option<CopyWriter>,
     times: &mut Times,

@@ -6,13 +6,13 @@ use std::path::Path;
 use coffer_durable::rfc3339;
 use coffer_keys::{CarriedKeystore, KeyFolder, SourceSecrets, SourceSpec};
 use coffer_replica::{
-    Copy, CopyReader, CopyRecord, FoundKeystore, KeystoreRef, ReplicaError, newer_keystore,
+    Copy, CopyReader, CopyRecord, FoundKeystore, KeystoreRef, ReplicaError, Store, newer_keystore,
 };
 
 use super::{Reached, Standby};
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
-use crate::error::{CopyError, Result};
+use crate::error::{CopyError, Result, VaultError};
 use crate::replica::{OPENERS, read_carried, target};
 
 impl Standby {
@@ -34,13 +34,10 @@ impl Standby {
         let Some(found) = found else {
             return Ok(());
         };
-        let record = CopyRecord::read(&*store).await?;
+        let record = self.record(&store).await?;
         let keystore = self.place(&found).await?;
-        if record.keystore != keystore.id().to_string() {
-            let found = record.keystore;
-            return Err(ReplicaError::ForeignCopy { found }.into());
-        }
-        let copy = Copy::new(store.clone(), record.copy, &keystore.system_key());
+        let (id, key) = (keystore.id(), keystore.system_key());
+        let copy = Copy::of(store.clone(), record, id, &key).await?;
         self.reached = Some(Reached {
             store,
             keystore,
@@ -50,8 +47,31 @@ impl Standby {
         Ok(())
     }
 
+    /// What the copy says of itself; where its store lost that, what it said before.
+    async fn record(&mut self, store: &Store) -> Result<CopyRecord> {
+        let record = match (CopyRecord::read(&**store).await, &self.record) {
+            (Err(ReplicaError::RecordLost | ReplicaError::RecordUnreadable), Some(before)) => {
+                before.clone()
+            }
+            (record, _) => record?,
+        };
+        self.record = Some(record.clone());
+        Ok(record)
+    }
+
+    /// Has the copy say again what it said of itself, where its store lost that: its writer is
+    /// about to be the one that goes on from this.
+    pub(super) async fn put_record_again(&self, near: &CopyReader) -> Result<()> {
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        let (copy, keystore) = (near.copy(), reached.keystore.id());
+        if copy.put_record_again(keystore, Some(near.known())).await? {
+            tracing::warn!("copy.json was missing in the copy's place, and was put there again");
+        }
+        Ok(())
+    }
+
     /// Why there is no keystore.
-    async fn without_keystore(&self, store: &coffer_replica::Store) -> crate::VaultError {
+    async fn without_keystore(&self, store: &Store) -> VaultError {
         match CopyRecord::read(&**store).await {
             Err(error) => error.into(),
             Ok(_) => CopyError::NoKeystore.into(),

@@ -21,7 +21,7 @@ use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use coffer_keys::{ExportIdentity, Keystore};
-use coffer_replica::{BucketState, Copy, KeystoreRef, KnownHead, Piece, Place, Store};
+use coffer_replica::{BucketState, Copy, CopyRecord, KeystoreRef, KnownHead, Piece, Place, Store};
 use coffer_seal::BucketId;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -95,6 +95,8 @@ pub struct Standby {
     asked: mpsc::Receiver<Asked>,
     /// The copy, once it was reached.
     reached: Option<Reached>,
+    /// What it said of itself when it was reached last.
+    record: Option<CopyRecord>,
     held: Held,
     /// The head by which another standby of the copy was promoted, if one was.
     ended_by: Option<u64>,
@@ -158,6 +160,7 @@ impl Standby {
             link,
             asked,
             reached: None,
+            record: None,
             held: Held::default(),
             ended_by: None,
             known: None,

@@ -66,6 +66,7 @@ impl Standby {
         let copy = near.copy().clone();
         let data = self.data().to_owned();
         let name = blocking(move || promoter(&data)).await?;
+        self.put_record_again(&near).await?;
         // This is the moment: the original writes no head after it, and no keystore.
         let writer = CopyWriter::promote(copy, near.known(), name).await;
         let writer = writer.map_err(|error| match error {

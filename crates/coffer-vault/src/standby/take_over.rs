@@ -48,6 +48,8 @@ impl Standby {
         self.fetch(&near).await?;
         // Fetching may have taken longer than the lease: then another may have the log.
         right.check()?;
+        self.put_record_again(&near).await?;
+        right.check()?;
         let writer = CopyWriter::resume_engine(near.copy().clone(), Some(near.known())).await?;
         let last = CopyReader::of(&writer)?;
         self.known = Some(last.known().clone());

@@ -160,8 +160,7 @@ pub async fn serve_standby(
         None => Gateway::None,
     };
     let server = Server::start(config, &first.vault, listeners, gateway)?;
-    server.turn_to(&first);
-    server.say_ready();
+    say_ready(&server, &first, engine.as_deref());
     let taking = |keeper| take_over_in_turn(keeper, follower.link.clone(), server.status.clone());
     let taking = engine.clone().map(taking);
     let taking = taking.map(tokio::spawn);
@@ -193,6 +192,16 @@ pub async fn serve_standby(
         }
     }
     ended
+}
+
+/// Says that the first state is served, and by which gateway all else is.
+fn say_ready(server: &Server, first: &ServedState, engine: Option<&LeaseKeeper>) {
+    server.turn_to(first);
+    if let Some(keeper) = engine {
+        let serves = address_of(&keeper.turns().borrow());
+        server.status.follows_gateway(serves);
+    }
+    server.say_ready();
 }
 
 /// Stops what is served.
@@ -315,12 +324,17 @@ async fn take_over_in_turn(keeper: Arc<LeaseKeeper>, link: StandbyLink, status: 
     }
 }
 
+/// Where another gateway serves.
+fn address_of(turn: &Turn) -> Option<String> {
+    match turn {
+        Turn::Other { address } => Some(address.clone()),
+        Turn::Mine | Turn::Unknown => None,
+    }
+}
+
 async fn tell_who_serves(mut turns: watch::Receiver<Turn>, status: Status) {
     loop {
-        let address = match &*turns.borrow_and_update() {
-            Turn::Other { address } => Some(address.clone()),
-            Turn::Mine | Turn::Unknown => None,
-        };
+        let address = address_of(&turns.borrow_and_update());
         status.follows_gateway(address);
         if turns.changed().await.is_err() {
             return;

@@ -118,17 +118,31 @@ impl Round {
             return Err(error);
         }
         if self.passed.tried.insert(bucket, Instant::now()).is_none() {
-            tracing::error!(
-                copy = self.name(),
-                %bucket,
-                %error,
-                "a bucket can't be opened: a copy goes on without it, with what it had of it"
-            );
+            self.tell_passed_first(&inner, row, &error);
         }
         if let Some(records) = self.records() {
             records.pass(bucket);
         }
         Ok(())
+    }
+
+    fn tell_passed_first(&self, inner: &Inner, row: &BucketRow, error: &VaultError) {
+        let (copy, bucket) = (self.name(), row.id);
+        if inner.is_left_to_erase(row) {
+            tracing::info!(
+                copy,
+                %bucket,
+                "an erase of this bucket was ordered, and none of it is here: a copy goes on \
+                 without it until that is asked for again"
+            );
+        } else {
+            tracing::error!(
+                copy,
+                %bucket,
+                %error,
+                "a bucket can't be opened: a copy goes on without it, with what it had of it"
+            );
+        }
     }
 
     /// A bucket is in the next head as it is.

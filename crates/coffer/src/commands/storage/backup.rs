@@ -89,7 +89,7 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
             }
         }
     }
-    Err(server.misunderstood("ended before its report did").into())
+    Err(server.ended_early().into())
 }
 
 fn print_left_to_erase(count: u64) -> Result<(), Error> {

@@ -235,7 +235,7 @@ async fn verify(server: &AdminClient, name: &str, json: bool) -> Result<ExitCode
             }
         }
     }
-    Err(server.misunderstood("ended before its report did").into())
+    Err(server.ended_early().into())
 }
 
 fn tell(line: &str) -> Result<(), Error> {

@@ -100,7 +100,7 @@ pub async fn verify(server: &AdminClient, args: &VerifyArgs) -> Result<ExitCode,
             return Ok(exit_code(damage_count));
         }
     }
-    Err(server.misunderstood("ended before its report did").into())
+    Err(server.ended_early().into())
 }
 
 fn exit_code(damage_count: u64) -> ExitCode {
