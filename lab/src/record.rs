@@ -23,7 +23,7 @@ pub mod sent;
 pub(crate) mod planted;
 
 use coffer_measure::comparison::{self, Comparison};
-use coffer_measure::statistics::Estimate;
+use coffer_measure::statistics::{Estimate, median};
 
 pub use agreement::Agreement;
 pub use latency::Latency;
@@ -267,15 +267,13 @@ impl Point {
             let switches = one.context_switches?;
             Some(switches as f64 / one.transfers as f64)
         });
-        Some(Estimate::of(&each.collect::<Vec<_>>())?.median)
+        median(&each.collect::<Vec<_>>())
     }
 
     /// What requests stayed within, the medians of all rounds; None where they were not timed.
     pub fn latency(&self) -> Option<Latency> {
         let all: Vec<Latency> = self.samples.iter().filter_map(|one| one.latency).collect();
-        let median = |of: fn(&Latency) -> f64| {
-            Estimate::of(&all.iter().map(of).collect::<Vec<_>>()).map(|found| found.median)
-        };
+        let median = |of: fn(&Latency) -> f64| median(&all.iter().map(of).collect::<Vec<_>>());
         Some(Latency {
             half: median(|one| one.half)?,
             most: median(|one| one.most)?,
@@ -297,7 +295,7 @@ impl Point {
         });
         let spent: Vec<f64> = self.samples.iter().map(|one| one.cpu_seconds).collect();
         let least = seconds - TICK_TOLERANCE * TICK_SECONDS;
-        in_ticks && Estimate::of(&spent).is_some_and(|spent| spent.median < least)
+        in_ticks && median(&spent).is_some_and(|spent| spent < least)
     }
 }
 

@@ -25,12 +25,7 @@ impl Rounds {
         let mut samples: Vec<Vec<S>> = (0..contenders).map(|_| Vec::new()).collect();
         for round in 0..self.warm_up + self.counted {
             for turn in 0..contenders {
-                let is_forth = round % 2 == 0;
-                let contender = if is_forth {
-                    turn
-                } else {
-                    contenders - 1 - turn
-                };
+                let contender = [turn, contenders - 1 - turn][round % 2];
                 let sample = measure(round, contender)?;
                 if round >= self.warm_up {
                     samples[contender].push(sample);

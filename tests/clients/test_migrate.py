@@ -388,5 +388,9 @@ def test_mistakes_are_told(migrator, tmp_path):
     assert "--source-profile" in told and "COFFER_SOURCE_ACCESS_KEY_ID" in told
     _, told = migrator.run("migrate", "https://key:secret@127.0.0.1", code=2)
     assert "not written into addresses" in told
+    for source in ("key:topsecret@127.0.0.1", "https:/key:topsecret@127.0.0.1/films"):
+        out, told = migrator.run("migrate", source, code=2)
+        assert "not written into addresses" in told
+        assert "topsecret" not in told and b"topsecret" not in out
     _, told = migrator.run("migrate", tmp_path / "nothing", code=1)
     assert "nothing" in told

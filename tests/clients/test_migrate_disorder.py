@@ -34,7 +34,10 @@ class Source:
                 pass
 
             def do_HEAD(self):
-                self.answer(200, b"x")
+                is_there = any(
+                    self.path == f"/{BUCKET}/{key}" for page in source.pages for key in page
+                )
+                self.answer(200 if is_there else 404, b"x")
 
             def do_GET(self):
                 path = urlsplit(self.path)

@@ -78,6 +78,39 @@ def test_what_clients_write_while_it_runs_stays(watched, between, old, s3, bucke
     assert read(s3, bucket, "m") == b"of the source 2"
 
 
+@pytest.mark.parametrize("has_versions", [False, True])
+def test_what_comes_back_to_the_source_while_it_runs_stays(
+    watched, between, old, s3, bucket, has_versions
+):
+    if has_versions:
+        keep_versions(old, bucket)
+    for key in ("a", "back", "gone"):
+        old.put_object(Bucket=bucket, Key=key, Body=b"of the source")
+    only = ("--bucket", bucket, "--jobs", "1")
+    watched.migrate(*only)
+    old.put_object(Bucket=bucket, Key="a", Body=bytes(1000))
+    for key in ("back", "gone"):
+        head = old.head_object(Bucket=bucket, Key=key)
+        version = {"VersionId": head["VersionId"]} if has_versions else {}
+        old.delete_object(Bucket=bucket, Key=key, **version)
+
+    def before(method, path):
+        # Both lists have been read when the first name goes.
+        if method == "PUT" and path == f"/{bucket}/a":
+            old.put_object(Bucket=bucket, Key="back", Body=b"back again")
+
+    between.before = before
+    run = watched.migrate(*only, "--delete", code=1)
+    assert read(s3, bucket, "back") == b"of the source"
+    assert run.buckets[bucket]["deleted"] == 1
+    assert run.codes() == ["again_at_source"]
+    with pytest.raises(ClientError):
+        read(s3, bucket, "gone")
+    between.before = lambda method, path: None
+    watched.migrate(*only, "--delete")
+    assert read(s3, bucket, "back") == b"back again"
+
+
 def test_the_same_of_others_is_not_deleted(migrator, old, s3, bucket):
     s3.create_bucket(Bucket=bucket)
     for key in ("same", "changed"):

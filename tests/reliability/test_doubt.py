@@ -1,17 +1,23 @@
 """Changes of settings whose sync fails: they may have happened, and are treated so."""
 
+import http.client
+import statistics
+import threading
 import time
 
 import pytest
 from botocore.exceptions import ClientError
 
+from harness import raw
 from harness.administration import ask, make_subject, run
 from harness.clients import s3_client
-from harness.faults import FailingSync
+from harness.faults import FailingSync, HangingSync
 from harness.server import coffer
 
 LOG = "system.db-wal"
 SETTLED_SECONDS = 20
+# Three for each thread that the server has for what waits for a disk.
+READERS = 400
 
 
 @pytest.fixture
@@ -110,6 +116,62 @@ def test_what_is_set_of_versions_is_not_told_while_that_is_in_doubt(own_server, 
     server.kill()
     server.start()
     assert s3_client(server).get_bucket_versioning(Bucket="kept").get("Status") == told
+
+
+def ask_for_versioning(server, bucket, statuses, is_over):
+    """Again and again, over one connection."""
+    context, query = raw.tls_context(server), "versioning="
+    headers = raw.signed_headers(server, "GET", f"/{bucket}", query=query)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=60)
+    while not is_over.is_set():
+        connection.request("GET", f"/{bucket}?{query}", headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        statuses.append(answer.status)
+    connection.close()
+
+
+def test_reads_of_what_is_in_doubt_hold_up_no_other_bucket_while_a_disk_hangs(
+    own_server, tmp_path, monkeypatch
+):
+    failing, hanging = FailingSync(tmp_path, monkeypatch), HangingSync(tmp_path, monkeypatch)
+    server = own_server(config="[limits]\nrequests = 2048\n").start()
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="other")
+    before = set((server.data / "buckets").iterdir())
+    s3.create_bucket(Bucket="doubted")
+    [folder] = set((server.data / "buckets").iterdir()) - before
+    failing.fail(f"{folder.name}/catalog.db-wal")
+    enabled = {"Bucket": "doubted", "VersioningConfiguration": {"Status": "Enabled"}}
+    assert status(lambda: s3.put_bucket_versioning(**enabled)) == 500
+    hanging.fail(f"{folder.name}/")
+    failing.heal()
+    statuses, is_over = [], threading.Event()
+    asked = (server, "doubted", statuses, is_over)
+    readers = [threading.Thread(target=ask_for_versioning, args=asked) for _ in range(READERS)]
+    for reader in readers:
+        reader.start()
+    try:
+        # Who asks first has the disk find out, and waits for that.
+        until = time.monotonic() + SETTLED_SECONDS
+        while len(statuses) < READERS:
+            assert time.monotonic() < until, len(statuses)
+            time.sleep(0.1)
+        waits = []
+        for number in range(5):
+            began = time.monotonic()
+            assert is_put(s3, "other", f"b{number}")
+            assert s3.get_object(Bucket="other", Key=f"b{number}")["Body"].read()
+            assert s3.list_objects_v2(Bucket="other")["KeyCount"] == number + 1
+            waits.append(time.monotonic() - began)
+        assert statistics.median(waits) < 2, waits
+    finally:
+        is_over.set()
+        hanging.heal()
+        for reader in readers:
+            reader.join()
+    assert set(statuses) <= {200, 503}, set(statuses)
+    s3.get_bucket_versioning(Bucket="doubted")
 
 
 def test_a_lock_that_can_not_be_recorded_is_certainly_not_made(own_server, failing):

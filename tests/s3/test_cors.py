@@ -155,6 +155,14 @@ def test_an_age_below_none_is_told_as_it_was_set(s3, server, bucket):
     assert ask_ahead(server, bucket)[1]["access-control-max-age"] == "-100"
 
 
+@pytest.mark.parametrize("age", [2**31, -(2**31) - 1])
+def test_an_age_of_more_than_32_bits_is_refused(s3, bucket, age):
+    allow(s3, bucket, RULE)
+    with refused("MalformedXML", 400):
+        allow(s3, bucket, RULE | {"MaxAgeSeconds": age})
+    assert s3.get_bucket_cors(Bucket=bucket)["CORSRules"] == [RULE]
+
+
 def test_the_first_rule_that_allows_it_is_taken(server, s3, bucket):
     allow(s3, bucket, RULE | {"MaxAgeSeconds": 1}, RULE | {"MaxAgeSeconds": 2})
     assert ask_ahead(server, bucket)[1]["access-control-max-age"] == "1"

@@ -47,6 +47,15 @@ def test_bucket_tags(s3, bucket):
         s3.get_bucket_tagging(Bucket=bucket)
 
 
+def test_names_of_aws_are_no_tags_of_buckets(s3, bucket):
+    for key in ("aws:a", "AWS:a", "aWs:a"):
+        with refused("InvalidTag", 400) as error:
+            s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": [{"Key": key, "Value": "1"}]})
+        assert error.response["Error"]["TagKey"] == key
+    with refused("NoSuchTagSet", 404):
+        s3.get_bucket_tagging(Bucket=bucket)
+
+
 @pytest.mark.parametrize(
     "tags",
     [
@@ -58,6 +67,8 @@ def test_bucket_tags(s3, bucket):
         [{"Key": "k", "Value": "a&b"}],
         [{"Key": "k", "Value": "\n"}],
         [{"Key": "k", "Value": "a\tb"}],
+        [{"Key": "aws:k", "Value": ""}],
+        [{"Key": "AWS:k", "Value": ""}],
     ],
 )
 def test_tags_that_s3_refuses(s3, bucket, tags):
@@ -72,8 +83,9 @@ def test_tags_that_s3_refuses(s3, bucket, tags):
 
 def test_headers_that_are_no_tags(s3, bucket):
     many = "&".join(f"{n}=" for n in range(11))
-    with refused("InvalidTag", 400):
-        s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging=many)
+    for header in (many, "aws:k=v", "Aws:k=v"):
+        with refused("InvalidTag", 400):
+            s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging=header)
     for header in ("k=v&k=w", "k=v,l=w", "=", "key%"):
         with refused("InvalidArgument", 400) as error:
             s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging=header)
@@ -115,6 +127,7 @@ def test_a_bucket_with_wrong_tags_is_not_made(s3):
     for tags in (
         [{"Key": "a", "Value": "1"}] * 2,
         [{"Key": "aws:a", "Value": "1"}],
+        [{"Key": "AWS:a", "Value": "1"}],
         [{"Key": f"k{number}", "Value": ""} for number in range(51)],
     ):
         with refused("InvalidTag", 400):

@@ -136,3 +136,35 @@ def test_a_report_follows_no_link_that_another_put_there(mover, bucket, shared, 
     os.chown(link, ANOTHER, ANOTHER, follow_symlinks=False)
     shared.chmod(0o755)
     mover.run(*command)
+
+
+@needs_root
+def test_a_report_goes_through_no_folder_that_another_put_there(mover, bucket, shared, tmp_path):
+    tree, private, way = tmp_path / "tree", tmp_path / "private", shared / "way"
+    tree.mkdir()
+    private.mkdir()
+    (tree / "a").write_text("a")
+    victim = private / "report"
+    victim.write_text("precious")
+    shared.chmod(0o1777)
+    way.symlink_to(private)
+    os.chown(way, ANOTHER, ANOTHER, follow_symlinks=False)
+    theirs = shared / "theirs"
+    theirs.mkdir()
+    (theirs / "way").symlink_to(private)
+    for planted in (theirs, theirs / "way"):
+        os.chown(planted, ANOTHER, ANOTHER, follow_symlinks=False)
+    over = tmp_path / "over"
+    over.symlink_to(way)
+    relative = shared / "way" / ".." / "private" / "report"
+    for report in (way / "report", over / "report", relative, theirs / "way" / "report"):
+        _, told = mover.run("migrate", tree, f"s3://{bucket}", "--report", report, code=2)
+        assert "/way: is a link that another user may have put there" in told
+        assert victim.read_text() == "precious"
+        assert os.listdir(private) == ["report"]
+    # Folders of others, and links of this user's, lead nowhere that was not meant.
+    mover.run("migrate", tree, f"s3://{bucket}", "--report", theirs / "report")
+    assert (theirs / "report").read_text().startswith("{")
+    os.chown(way, os.geteuid(), -1, follow_symlinks=False)
+    mover.run("migrate", tree, f"s3://{bucket}", "--report", over / "report")
+    assert victim.read_text().startswith("{")

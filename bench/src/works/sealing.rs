@@ -16,7 +16,7 @@ use crate::machine::pinning;
 use crate::report::figures::{Quantity, Sample, Target, Work};
 use crate::works::rounds::{Entrant, interleave};
 use coffer_measure::cpu_time::thread_cpu_seconds;
-use coffer_measure::statistics::Spread;
+use coffer_measure::statistics::median;
 
 /// Chunks in a burst: a burst takes a few milliseconds, less than what disturbs the machine.
 const BURST_CHUNKS: usize = 4_096;
@@ -170,8 +170,8 @@ fn take_turns(bursts: usize, contestants: &mut [&mut dyn FnMut()]) -> (f64, f64)
         }
     }
     let gigabytes = (BURST_CHUNKS * CHUNK_BYTES) as f64 / 1e9;
-    let speeds = seconds.iter().filter_map(|seconds| Spread::of(seconds));
-    let mut speeds = speeds.map(|spread| gigabytes / spread.median);
+    let medians = seconds.iter().filter_map(|seconds| median(seconds));
+    let mut speeds = medians.map(|seconds| gigabytes / seconds);
     let ours = speeds.next().unwrap_or(f64::NAN);
     (ours, speeds.fold(f64::NAN, f64::max))
 }

@@ -66,7 +66,7 @@ pub(crate) use self::journal::make_own;
 pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::{Seen, Source};
-pub(crate) use self::target::{folder_of, is_open_file, is_trusted, is_unfinished};
+pub(crate) use self::target::{is_open_file, is_trusted, is_unfinished};
 pub(crate) use self::times::{MTIME_HEADER, mtime_text};
 pub(crate) use self::together::Together;
 

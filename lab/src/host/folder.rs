@@ -1,6 +1,7 @@
 //! A folder of the lab's own, which is removed whatever happens, and what it has room for.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Doing, Result};
 use crate::host::machine::available_memory_bytes;
@@ -29,11 +30,10 @@ impl Folder {
     /// which process.
     pub(crate) fn new(parent: &Path, purpose: &str) -> Result<Self> {
         let doing = || format!("making a folder in {}", parent.display());
-        let parent = std::path::absolute(parent).doing(doing)?;
+        let parent = resolved(parent).doing(doing)?;
         let missing = missing(&parent);
         let way = Undo::by(move || remove_empty(&missing));
         std::fs::create_dir_all(&parent).doing(doing)?;
-        let parent = parent.canonicalize().doing(doing)?;
         let path = parent.join(format!("{PREFIX}{purpose}-{}", std::process::id()));
         let gone = path.clone();
         let undo = Undo::by(move || remove(&gone));
@@ -44,6 +44,21 @@ impl Folder {
             _way: way,
         })
     }
+}
+
+/// The path without links on the way, and without `..`: what is not there yet, and will be made,
+/// has no other parent than the one before it.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    let mut resolved = PathBuf::new();
+    for part in std::path::absolute(path)?.components() {
+        if part == Component::ParentDir {
+            resolved.pop();
+        } else {
+            resolved.push(part);
+        }
+        resolved = resolved.canonicalize().unwrap_or(resolved);
+    }
+    Ok(resolved)
 }
 
 /// What of a path is not there, the deepest first.
@@ -164,6 +179,16 @@ mod tests {
         std::fs::write(new.join("notes"), "theirs").unwrap();
         drop(folder);
         assert!(new.join("notes").is_file() && !new.join("er").exists());
+        // A way there and back makes nothing, and takes nothing away.
+        let kept = there.join("kept");
+        std::fs::create_dir(&kept).unwrap();
+        std::os::unix::fs::symlink(&kept, there.join("link")).unwrap();
+        for way in ["a/../kept", "a/b/../../kept", "link/../kept"] {
+            let folder = Folder::new(&there.join(way), "file").unwrap();
+            assert_eq!(folder.path.parent(), Some(&*kept.canonicalize().unwrap()));
+            drop(folder);
+            assert!(kept.is_dir() && !there.join("a").exists(), "{way}");
+        }
         // What can't be made leaves nothing either.
         assert!(Folder::new(&there.join("a/../new/notes/b"), "file").is_err());
         assert!(!there.join("a").exists());

@@ -56,13 +56,8 @@ pub fn read(path: &Path) -> Result<Record> {
 
 /// Says for each figure that both have how many times the first is the second.
 pub fn compare(first: &Record, second: &Record) -> String {
-    let mut text = format!(
-        "A  {} · {}\nB  {} · {}\n",
-        first.date,
-        first.machine.line(),
-        second.date,
-        second.machine.line()
-    );
+    let head = |side, of: &Record| format!("{side}  {} · {}\n", of.date, of.machine.line());
+    let mut text = head("A", first) + &head("B", second);
     let timed = |one: &Experiment| !one.unit.counts_instructions();
     if first.experiments.iter().any(timed) {
         text += DRIFT;
@@ -110,20 +105,16 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
                 continue;
             };
             let (unit, at) = (ours.unit, place(ours.axis, point.x));
-            let unended = [("A", point), ("B", there)]
-                .into_iter()
-                .filter_map(|(side, one)| {
-                    let told = none_ended(one, unit)?;
-                    Some(format!("{side}: {told}"))
-                });
-            let unended: Vec<String> = unended.collect();
+            let told_of = |side, one| Some(format!("{side}: {}", none_ended(one, unit)?));
+            let unended = [told_of("A", point), told_of("B", there)];
+            let unended: Vec<String> = unended.into_iter().flatten().collect();
             if !unended.is_empty() {
                 text += &format!("  {name:<34} {at:>8}  {}\n", unended.join("; "));
             }
-            let (Some(a), Some(b)) = (point.estimate(unit), there.estimate(unit)) else {
-                continue;
-            };
-            let Some(mut compared) = point.compared_apart(there, unit) else {
+            let compared = point.compared_apart(there, unit);
+            let (Some(a), Some(b), Some(mut compared)) =
+                (point.estimate(unit), there.estimate(unit), compared)
+            else {
                 continue;
             };
             if unit.counts_instructions() && !are_as_long(point, there) {
@@ -207,20 +198,6 @@ mod tests {
     use crate::record::planted::{self, experiment, point};
     use crate::record::{Axis, Unit};
 
-    #[test]
-    fn versions_of_an_experiment_are_never_divided() {
-        let time = Unit::MegabytesPerSecond;
-        let newer = record("raw/x", time, vec![series("both", &FAST)]);
-        let mut older = record("raw/x", time, vec![series("both", &SLOW)]);
-        older.experiments[0].version = 1;
-        let text = compare(&older, &newer);
-        assert!(
-            text.contains("A did version 1 of it, B version 2"),
-            "{text}"
-        );
-        assert!(!text.contains("times"), "{text}");
-    }
-
     /// A contender of these speeds; one that can't run, without any.
     fn series(name: &str, speeds: &[f64]) -> Series {
         if !speeds.is_empty() {
@@ -242,12 +219,9 @@ mod tests {
     fn swapped_sides_turn_every_finding_round() {
         let time = Unit::MegabytesPerSecond;
         let all = |both: &[f64], other: &[f64], own: &str| {
-            let all = vec![
-                series("both", both),
-                series("one", other),
-                series(own, &SLOW),
-            ];
-            record("raw/x", time, all)
+            let all = [("both", both), ("one", other), (own, &SLOW)];
+            let all = all.map(|(name, speeds)| series(name, speeds));
+            record("raw/x", time, all.into())
         };
         let (a, b) = (all(&FAST, &SLOW, "mine"), all(&SLOW, &[], "yours"));
         let (there, back) = (compare(&a, &b), compare(&b, &a));
@@ -272,31 +246,42 @@ mod tests {
         };
         let time = Unit::MegabytesPerSecond;
         let text = compare(&of(time, 1.0), &of(time, 0.8));
-        let line = |name: &str| {
-            let line = text.lines().find(|line| line.trim().starts_with(name));
-            line.unwrap_or_default().to_owned()
-        };
-        let (plain, sealed) = (line("plain"), line("sealed"));
-        assert!(plain.contains("A is 1.25 times B"), "{text}");
-        assert!(plain.ends_with(", with drift"), "{text}");
-        assert!(
-            sealed.ends_with(", with drift; beside plain: no difference"),
-            "{text}"
-        );
-        assert!(text.contains("drift is in each figure"), "{text}");
+        for told in [
+            "A is 1.25 times B (1.23–1.28), with drift\n",
+            ", with drift; beside plain: no difference\n",
+            "drift is in each figure",
+        ] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
         // Counts have none.
         let counted = of(Unit::BytesPerThousandInstructions, 1.0);
         assert!(!compare(&counted, &counted).contains("drift"));
     }
 
     #[test]
-    fn experiments_of_one_side_are_named_with_their_side() {
-        let time = Unit::MegabytesPerSecond;
-        let a = record("raw/x", time, vec![series("both", &FAST)]);
-        let b = record("raw/y", time, vec![series("both", &SLOW)]);
-        let text = compare(&a, &b);
-        assert!(text.contains("raw/x: only in A") && text.contains("raw/y: only in B"));
-        assert!(!text.contains("times"), "{text}");
+    fn what_is_something_else_is_never_divided() {
+        let of = |id, unit, version| {
+            let mut record = record(id, unit, vec![series("both", &FAST)]);
+            record.experiments[0].version = version;
+            record
+        };
+        let (time, counts) = (Unit::MegabytesPerSecond, Unit::BytesPerThousandInstructions);
+        let a = of("raw/x", time, 2);
+        let units = "A counts MB/s, B bytes per 1,000 instructions: no comparison";
+        for (b, told) in [
+            (of("raw/x", time, 1), "A did version 2 of it, B version 1"),
+            (of("raw/x", counts, 2), units),
+            (of("raw/y", time, 2), "x: only in A\n\nraw/y: only in B"),
+        ] {
+            let (there, back) = (compare(&a, &b), compare(&b, &a));
+            assert!(there.contains(told), "{there}");
+            for divided in ["times", "no difference"] {
+                assert!(!there.contains(divided), "{there}");
+                assert!(!back.contains(divided), "{back}");
+            }
+        }
+        let counted = of("raw/x", counts, 2);
+        assert!(compare(&counted, &counted).contains("no difference"));
     }
 
     #[test]
@@ -344,19 +329,5 @@ mod tests {
             "{text}"
         );
         assert!(compare(&quick, &quick).contains("no difference"));
-    }
-
-    #[test]
-    fn time_and_instructions_are_never_divided() {
-        let of = |unit| record("raw/x", unit, vec![series("both", &FAST)]);
-        let time = of(Unit::MegabytesPerSecond);
-        let counted = of(Unit::BytesPerThousandInstructions);
-        for (a, b) in [(&time, &counted), (&counted, &time)] {
-            let text = compare(a, b);
-            assert!(text.contains("no comparison"), "{text}");
-            assert!(text.contains("MB/s") && text.contains("bytes per 1,000 instructions"));
-            assert!(!text.contains("times") && !text.contains("no difference"));
-        }
-        assert!(compare(&counted, &counted).contains("no difference"));
     }
 }

@@ -130,11 +130,9 @@ fn measured(experiment: &Experiment) -> Vec<Mark> {
         if found.low < found.high {
             told += &format!(", {} to {}", figure(found.low), figure(found.high));
         }
-        if let Some(waits) = waits(experiment, point) {
-            told += &format!("; {waits}");
-        }
-        if let Some(cost) = cost(point, unit) {
-            told += &format!("; {cost} {}", unit.cost());
+        let cost = cost(point, unit).map(|cost| format!("{cost} {}", unit.cost()));
+        for more in waits(experiment, point).into_iter().chain(cost) {
+            told += &format!("; {more}");
         }
         Some((found.median, (found.low, found.high), told))
     })
@@ -187,17 +185,12 @@ mod tests {
     #[test]
     fn figures_of_other_places_are_no_bars() {
         let published = published().unwrap();
-        let threads = |most| {
+        let drawn = |most| {
             let points = [1, most].map(|x| point(x, &[1.0])).into();
             let all = vec![series("openssl speed", Placement::User, points)];
-            Experiment {
-                axis: Axis::Threads,
-                ..experiment("raw/openssl-speed", Unit::MegabytesPerSecond, all)
-            }
-        };
-        let drawn = |most| {
-            let of_it = of_experiment(&published, "raw/openssl-speed");
-            let all = of_others(&threads(most), &of_it);
+            let mut threads = experiment("raw/openssl-speed", Unit::MegabytesPerSecond, all);
+            threads.axis = Axis::Threads;
+            let all = of_others(&threads, &of_experiment(&published, &threads.id));
             all.iter().map(|(_, mark)| mark.x).collect::<Vec<_>>()
         };
         assert_eq!(drawn(2), Vec::<u64>::new());

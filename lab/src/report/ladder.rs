@@ -23,8 +23,7 @@ pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<
     let begin = first.series.first().map_or("", |one| &one.contender.name);
     let between = steps.iter().map(|step| step.name.as_str());
     let names = once(begin).chain(between).chain(once("all steps"));
-    let columns = ladders.iter().map(|(one, ladder)| column(one, ladder));
-    let columns: Vec<Vec<Markup>> = columns.collect();
+    let columns = Vec::from_iter(ladders.iter().map(|(one, ladder)| column(one, ladder)));
     Some(html! {
         figure.wide {
             figcaption {

@@ -102,20 +102,16 @@ mod tests {
     use super::*;
 
     pub(super) fn mark(class: &str, name: &str, x: u64, value: f64) -> Mark {
-        let told = format!("{name} told of {value}");
-        let (name, note) = (name.to_owned(), "user".to_owned());
-        let interval = match class {
-            "published" | "required" => (value, value),
-            _ => (value * 0.9, value * 1.1),
-        };
+        let is_of_others = ["published", "required"].contains(&class);
+        let within = if is_of_others { 0.0 } else { 0.1 };
         Mark {
             class: class.to_owned(),
-            name,
-            note,
+            name: name.to_owned(),
+            note: "user".to_owned(),
             x,
             value,
-            interval,
-            told,
+            interval: (value * (1.0 - within), value * (1.0 + within)),
+            told: format!("{name} told of {value}"),
         }
     }
 
@@ -129,14 +125,16 @@ mod tests {
         for part in [
             "left:0.00%;width:90.91%",
             "width:50.00%",
-            "left:81.82%;width:18.18%",
+            "whisker\" style=\"left:81.82%;width:18.18%",
+            "class=\"v required\"",
+            "b told of 55",
+            "<h4>here</h4>",
         ] {
             assert!(drawn.contains(part), "{part}: {drawn}");
         }
         assert_eq!(drawn.matches("whisker").count(), 1, "{drawn}");
-        assert!(drawn.contains("class=\"v required\"") && drawn.contains("b told of 55"));
-        assert!(drawn.contains("<h4>here</h4>") && bars("t", "", &[], &rows).is_none());
         let nothing = [mark("user s0", "a", 0, 0.0)];
         assert!(bars("t", "", &nothing, &nothing).is_none());
+        assert!(bars("t", "", &[], &rows).is_none());
     }
 }

@@ -24,7 +24,7 @@ pub enum MigrateError {
     /// The report can't be written there.
     #[error("--report {path}: {problem}", path = path.display())]
     Report {
-        /// The file that was named.
+        /// The file that was named, or a link on the way to it.
         path: PathBuf,
         /// What is wrong with it.
         problem: &'static str,
@@ -96,6 +96,12 @@ pub enum MigrateError {
          run looks anew"
     )]
     ChangedThere,
+    /// What was gone at the source is there again.
+    #[error(
+        "is at the source again, which got it while this ran: what came of it before stays; run \
+         this again"
+    )]
+    Again,
     /// An older version can't be put behind newer ones.
     #[error(
         "newer versions of this name are at the target already, and older ones can't be put \
@@ -200,6 +206,7 @@ impl MigrateError {
             Self::TooMany { .. } => "too_many_versions",
             Self::Occupied => "occupied",
             Self::ChangedThere => "changed_at_target",
+            Self::Again => "again_at_source",
             Self::Late => "newer_versions_there",
             Self::Waits => "older_version_missing",
             Self::NoVersions => "no_versions",

@@ -25,13 +25,22 @@ pub enum SourceUrl {
 
 /// An address without the name and secret that may stand before its host.
 fn without_secret(text: &str) -> String {
-    match text
-        .split_once("://")
-        .map(|(scheme, rest)| (scheme, rest.rsplit_once('@')))
-    {
-        Some((scheme, Some((_, host)))) => format!("{scheme}://{host}"),
-        _ => text.to_owned(),
+    let is_scheme = |scheme: &str| scheme.bytes().all(|sign| sign.is_ascii_alphanumeric());
+    let Some((before, host)) = text.rsplit_once('@') else {
+        return text.to_owned();
+    };
+    match before.split_once("://") {
+        Some((scheme, _)) if is_scheme(scheme) => format!("{scheme}://{host}"),
+        _ => host.to_owned(),
     }
+}
+
+/// Whether what has no scheme is an address with a secret before its host. A path that begins as
+/// one is a folder's, whatever follows.
+fn has_secret(text: &str) -> bool {
+    let is_path = text.starts_with('.') || (text.starts_with('/') && !text.starts_with("//"));
+    let before_host = text.rsplit_once('@');
+    !is_path && before_host.is_some_and(|(before, _)| before.contains(':'))
 }
 
 impl std::str::FromStr for SourceUrl {
@@ -51,6 +60,12 @@ impl std::str::FromStr for SourceUrl {
             return Ok(Self::Folder(PathBuf::from(path)));
         }
         let Some((scheme, rest)) = text.split_once("://") else {
+            if has_secret(text) {
+                let problem = "access keys are not written into addresses: write \
+                               https://HOST:PORT, and name a profile by --source-profile; a folder \
+                               of such a name is written with ./ before it";
+                return Err(wrong(problem));
+            }
             return Ok(Self::Folder(PathBuf::from(text)));
         };
         if !matches!(scheme, "http" | "https") {
@@ -245,6 +260,10 @@ mod tests {
             ("http://m/films", service("http://m", Some("films"))),
             ("file:///srv/data", SourceUrl::Folder("/srv/data".into())),
             ("./data", SourceUrl::Folder("./data".into())),
+            ("a:b", SourceUrl::Folder("a:b".into())),
+            ("a@b", SourceUrl::Folder("a@b".into())),
+            ("./a:b@c", SourceUrl::Folder("./a:b@c".into())),
+            ("/srv/a:b@c", SourceUrl::Folder("/srv/a:b@c".into())),
         ] {
             assert_eq!(text.parse::<SourceUrl>().unwrap(), expected, "{text}");
         }
@@ -252,10 +271,24 @@ mod tests {
             "file://",
             "s3://b",
             "https://key:secret@m",
+            "ftp://key:secret@m",
             "https://m/b/prefix",
+            "key:secret@m",
+            "key:secret@m:9000/b",
+            "key:secret/with+slash@m",
+            "key:secret@with@m",
+            "//key:secret@m",
+            "https:/key:secret@m",
+            "https:key:secret@m",
+            "key:secret@m://b",
         ] {
             let told = wrong.parse::<SourceUrl>().unwrap_err();
             assert_eq!(told.code(), "invalid_argument", "{wrong}");
+            let told = told.to_string();
+            assert!(
+                !told.contains("secret") && !told.contains("slash"),
+                "{told}"
+            );
         }
     }
 }

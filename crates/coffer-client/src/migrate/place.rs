@@ -1,9 +1,12 @@
 //! A bucket of the source and where it goes, while it is worked on.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::task::block_in_place;
 
 use crate::migrate::body::{Opened, named, open_file, open_object};
 use crate::migrate::error::MigrateError;
@@ -67,7 +70,56 @@ impl Place {
         }
     }
 
+    /// Whether the source has an object of this name now.
+    ///
+    /// # Errors
+    /// What asking it meets.
+    pub(super) async fn has_by_now(&self, key: &str) -> Result<bool, MigrateError> {
+        match (&self.client, &self.folder) {
+            (Some(client), _) => {
+                match client.head_object(&ObjectName::new(&self.from, key)).await {
+                    Ok(_) => Ok(true),
+                    Err(error) if error.is_absent() => Ok(false),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            (None, Some(folder)) => is_file_there(&folder.join(key)),
+            (None, None) => Ok(false),
+        }
+    }
+
     pub(super) fn count(&self, add: impl FnOnce(&mut BucketReport)) {
         add(&mut self.tally.lock());
+    }
+}
+
+/// Whether something else than a folder has this name. A link counts, wherever it leads.
+fn is_file_there(path: &Path) -> Result<bool, MigrateError> {
+    match block_in_place(|| fs::symlink_metadata(path)) {
+        Ok(there) => Ok(!there.is_dir()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
+        Err(error) => Err(MigrateError::local("looking for it again", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_where_no_folder_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "x").unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink("nowhere", at("link")).unwrap();
+        for there in ["file", "link"] {
+            assert!(is_file_there(&at(there)).unwrap(), "{there}");
+        }
+        for none in ["folder", "folder/", "none", "none/file", "file/below"] {
+            assert!(!is_file_there(&at(none)).unwrap(), "{none}");
+        }
     }
 }

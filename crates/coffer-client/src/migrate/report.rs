@@ -4,14 +4,14 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::limits::{LINKS_MAX, MIGRATE_TOLD};
 use crate::migrate::error::MigrateError;
-use crate::mover::{Failure, folder_of, is_open_file, is_trusted, make_own};
+use crate::mover::{Failure, is_open_file, is_trusted, make_own};
 
 /// Something that did not come.
 pub type Missing = Failure;
@@ -126,10 +126,12 @@ impl Open {
             let out = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
             return Ok(Self::as_it_comes(out.into(), path));
         }
-        if is_planted(path) {
-            return Err(wrong(
-                "is a link that another user may have put there: name the file that is meant",
-            ));
+        if let Some(link) = planted(path) {
+            return Err(MigrateError::Report {
+                path: link,
+                problem: "is a link that another user may have put there: name the file that is \
+                          meant, by a path without it",
+            });
         }
         let there = fs::metadata(path).ok();
         if there.as_ref().is_some_and(fs::Metadata::is_dir) {
@@ -173,20 +175,39 @@ impl Open {
     }
 }
 
-/// Whether a name leads over a link that another user may have put there: what it points to, which
-/// that user may not be able to change, would be replaced.
-fn is_planted(path: &Path) -> bool {
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let Ok(to) = fs::read_link(&path) else {
-            return false;
-        };
-        if !is_trusted(&path) {
-            return true;
+/// The link that another user may have put there, if a name leads over one, in any part: what it
+/// points to, which that user may not be able to change, would be replaced. In a folder that
+/// another may have put there, all links are such.
+fn planted(path: &Path) -> Option<PathBuf> {
+    let mut at = PathBuf::new();
+    let mut parts = parts_of(path);
+    let (mut links, mut is_of_another) = (0, false);
+    while let Some(part) = parts.pop() {
+        // Above are no links any more, so that `..` is the folder around.
+        at.push(part);
+        if matches!(at.components().next_back(), Some(Component::Normal(_))) {
+            is_of_another |= !is_trusted(&at);
         }
-        path = folder_of(&path).join(to);
+        let Ok(to) = fs::read_link(&at) else {
+            continue;
+        };
+        if is_of_another {
+            return Some(at);
+        }
+        links += 1;
+        if links > LINKS_MAX {
+            return None;
+        }
+        at.pop();
+        parts.extend(parts_of(&to));
     }
-    false
+    None
+}
+
+/// The parts of a path, the last first.
+fn parts_of(path: &Path) -> Vec<PathBuf> {
+    let parts = path.components().rev();
+    parts.map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
 /// Gathers it.

@@ -20,7 +20,8 @@ use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
 use self::early_sync::EarlySync;
-pub(crate) use self::rights::{folder_of, is_trusted};
+use self::rights::folder_of;
+pub(crate) use self::rights::is_trusted;
 use crate::limits::WRITE_BYTES;
 use crate::mover::error::MoverError;
 use crate::mover::journal::{Journal, is_named, make_own, reopen_own};

@@ -247,7 +247,10 @@ fn is_visible(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use s3s::xml::{Deserialize, Deserializer};
+
     use super::*;
+    use crate::around_s3s::xml::canonical;
 
     fn rule(origins: &[&str], methods: &[&str], headers: &[&str]) -> CORSRule {
         let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
@@ -340,6 +343,28 @@ mod tests {
             rule(&["*"], &["GET"], &["x-a\r\nx-b"]),
         ] {
             assert_eq!(code(rules(vec![wrong])), "InvalidRequest");
+        }
+    }
+
+    #[test]
+    fn an_age_is_a_number_of_32_bits_with_a_sign() {
+        let read = |age: &str| {
+            let rule = "<AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin>";
+            let age = format!("<MaxAgeSeconds>{age}</MaxAgeSeconds>");
+            let document = format!("<CORSRule>{rule}{age}</CORSRule>");
+            let document = format!("<CORSConfiguration>{document}</CORSConfiguration>");
+            let document = canonical(document.as_bytes(), 1_000).ok()?;
+            let mut xml = Deserializer::new(document.as_bytes());
+            let given = CORSConfiguration::deserialize(&mut xml).ok()?;
+            xml.expect_eof().ok()?;
+            let told = Rules::of_client(given).ok()?.to_client();
+            Some(told[0].max_age_seconds.unwrap())
+        };
+        for age in [i32::MIN, -1, 0, i32::MAX] {
+            assert_eq!(read(&age.to_string()), Some(age));
+        }
+        for wrong in ["2147483648", "-2147483649", "99999999999999999999", "-", ""] {
+            assert_eq!(read(wrong), None, "{wrong}");
         }
     }
 

@@ -13,6 +13,9 @@ use crate::limits::{BUCKET_TAGS_MAX, ECHO_MAX_BYTES, TAG_KEY_MAX_CHARS, TAG_VALU
 
 const HEADER: &str = "x-amz-tagging";
 
+/// What names of tags begin with that AWS keeps for itself.
+const SYSTEM_PREFIX: &str = "aws:";
+
 /// Reads an `x-amz-tagging` header: `key=value&key=value`, percent-encoded.
 pub(crate) fn from_header(header: Option<&str>, tags_max: usize) -> S3Result<Tags> {
     let Some(header) = header else {
@@ -117,9 +120,15 @@ fn checked(tags: Tags, tags_max: usize) -> S3Result<Tags> {
             let what = "Cannot provide multiple Tags with the same key";
             return Err(refused(what, key, None));
         }
-        if key.starts_with("aws:") {
+        if is_of_system(key) {
             let what = match tags_max {
-                BUCKET_TAGS_MAX => "System tags cannot be added/updated by requester",
+                BUCKET_TAGS_MAX if key.starts_with(SYSTEM_PREFIX) => {
+                    "System tags cannot be added/updated by requester"
+                }
+                BUCKET_TAGS_MAX => {
+                    "Invalid Tag. Tags cannot start with \"aws:\"(case insensitive) unless they \
+                     are System Tags that start with \"aws:\"(case sensitive)"
+                }
                 _ => "Your TagKey cannot be prefixed with aws:",
             };
             return Err(refused(what, key, None));
@@ -137,6 +146,12 @@ fn checked(tags: Tags, tags_max: usize) -> S3Result<Tags> {
         }
     }
     Ok(tags)
+}
+
+/// Whether a name is AWS's own, in any letter case.
+fn is_of_system(key: &str) -> bool {
+    { key.as_bytes().get(..SYSTEM_PREFIX.len()) }
+        .is_some_and(|start| start.eq_ignore_ascii_case(SYSTEM_PREFIX.as_bytes()))
 }
 
 /// The refusal of a tag with what was sent of it, unless that is long.
@@ -227,6 +242,26 @@ mod tests {
         );
         let (code, ..) = told("k", None, OBJECT_TAGS_MAX);
         assert_eq!(code, "MalformedXML", "a tag has a value, be it empty");
+    }
+
+    #[test]
+    fn names_of_aws_are_refused_in_any_letter_case() {
+        for key in ["aws:a", "AWS:a", "Aws:", "aWS:cost"] {
+            let tag = || Tag {
+                key: Some(key.to_owned()),
+                value: Some("v".to_owned()),
+            };
+            for max in [OBJECT_TAGS_MAX, BUCKET_TAGS_MAX] {
+                let error = from_set(vec![tag()], max).unwrap_err();
+                assert_eq!(error.code().as_str(), "InvalidTag", "{key}");
+            }
+            assert!(read(&format!("{key}=v")).is_none(), "{key}");
+            let tags = format!("<Tags><Tag><Key>{key}</Key><Value>v</Value></Tag></Tags>");
+            assert!(of_new_bucket(tags.as_bytes()).is_err(), "{key}");
+        }
+        for key in ["aws", "aw:s", "AWS", "a:aws:", "\u{e4}ws:"] {
+            assert!(read(&format!("{key}=v")).is_some(), "{key}");
+        }
     }
 
     #[test]

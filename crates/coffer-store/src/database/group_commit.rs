@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::admission::Admission;
 use crate::database::connections::Connections;
@@ -55,6 +55,8 @@ struct Shared {
     admission: OnceLock<Arc<dyn Admission>>,
     /// Whether a job waits to empty the log.
     is_tidying: AtomicBool,
+    /// Who finds out whether what is in doubt stands: one at a time, for each holds a thread.
+    settler: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -87,6 +89,7 @@ impl Writer {
             newest,
             admission: OnceLock::new(),
             is_tidying: AtomicBool::new(false),
+            settler: Arc::new(Semaphore::new(1)),
         })))
     }
 
@@ -114,18 +117,6 @@ impl Writer {
         };
         // A runtime that shuts down copies when it closes.
         let _ = tokio::task::spawn_blocking(copy).await;
-    }
-
-    /// Sees to it that those who read see what stands: what is in doubt is settled before.
-    ///
-    /// # Errors
-    /// [`StoreError::InDoubt`] while that can't be done, [`StoreError::NoRoomForLog`].
-    pub(crate) async fn settle(&self) -> Result<()> {
-        if !self.0.connections.is_log_in_doubt() {
-            return Ok(());
-        }
-        let shared = self.0.clone();
-        blocking(move || shared.settle()).await
     }
 
     /// Looks whether the files are as the last write left them, between two writes.

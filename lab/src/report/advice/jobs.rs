@@ -1,6 +1,6 @@
 //! The jobs that there is advice for, and what tells about each.
 
-use coffer_measure::statistics::Estimate;
+use coffer_measure::statistics::median;
 
 use crate::contender::{Contender, Placement};
 use crate::record::{COARSE_SECONDS, Experiment, Point, Record, Sample, Unit};
@@ -257,10 +257,9 @@ impl Job {
         if baseline.at_most {
             return None;
         }
-        let median = |costs: &Costs| Some(Estimate::of(&costs.rounds)?.median);
         let pairs = own.rounds.iter().zip(&baseline.rounds);
         Some(Costs {
-            amounts: Some((median(&own)?, median(&baseline)?)),
+            amounts: Some((median(&own.rounds)?, median(&baseline.rounds)?)),
             rounds: pairs.map(|(with, without)| with / without).collect(),
             at_most: own.at_most,
         })

@@ -102,7 +102,7 @@ fn path(line: &[Mark], frame: &Frame) -> String {
 /// other.
 fn points(row: usize, marks: &[Mark], named: bool, frame: &Frame) -> Markup {
     let ends = marks.iter().map(|mark| (frame.down(mark.value), ROW));
-    let tops = spread(&ends.collect::<Vec<_>>(), frame.height);
+    let tops = spread(ends, frame.height);
     html! {
         @for (mark, top) in marks.iter().zip(tops) {
             @let left = frame.left(mark.x);
@@ -124,14 +124,9 @@ fn points(row: usize, marks: &[Mark], named: bool, frame: &Frame) -> Markup {
 /// The places of an axis that have room for their names, the last one first.
 fn places(measured: &[Mark], x: Scale) -> Vec<u64> {
     let all: BTreeSet<u64> = measured.iter().map(|mark| mark.x).collect();
-    let mut free = f64::INFINITY;
-    let has_room = |place: &u64| {
-        let end = x.at(*place as f64) + BETWEEN_PLACES;
-        let has_room = end <= free;
-        free = if has_room { end - BETWEEN_PLACES } else { free };
-        has_room
-    };
-    all.into_iter().rev().filter(has_room).collect()
+    let mut places: Vec<u64> = all.into_iter().rev().collect();
+    places.dedup_by(|before, named| x.at(*before as f64) + BETWEEN_PLACES > x.at(*named as f64));
+    places
 }
 
 /// Broken between words, and within those that are longer than a row.
@@ -141,11 +136,8 @@ fn height_of_name(line: &[Mark]) -> f64 {
 
 /// The names of lines, at the heights of their ends.
 fn names_of(drawn: &[&[Mark]], frame: &Frame) -> Markup {
-    let end = |line: &&[Mark]| {
-        let last = &line[line.len() - 1];
-        (frame.down(last.value), height_of_name(line))
-    };
-    let tops = spread(&drawn.iter().map(end).collect::<Vec<_>>(), frame.height);
+    let end = |line: &&[Mark]| (frame.down(line[line.len() - 1].value), height_of_name(line));
+    let tops = spread(drawn.iter().map(end), frame.height);
     html! {
         ul.names {
             @for (line, top) in drawn.iter().zip(tops) {
@@ -165,49 +157,46 @@ mod tests {
     use crate::record::Unit;
     use crate::report::plot::tests::mark;
 
-    fn drawn(measured: &[Mark], others: &[Mark]) -> Option<String> {
+    #[test]
+    fn every_figure_is_drawn_and_told_and_those_of_others_are_named() {
         let mut experiment = Experiment::new("net/x", Axis::BlockBytes, Unit::MegabytesPerSecond);
         experiment.title = "<t>".to_owned();
-        Some(lines(&experiment, measured, others, measured)?.into_string())
-    }
-
-    #[test]
-    fn what_was_measured_is_drawn_and_told() {
         let all = [(16, 10.0), (1024, 300.0)].map(|(x, value)| mark("kernel s1", "one", x, value));
-        assert!(drawn(&[], &[]).is_none());
-        let drawn = drawn(&all, &[mark("published", "a", 1024, 50.0)]).unwrap();
-        assert!(drawn.contains("aria-label=\"&lt;t&gt;\"") && drawn.contains(">1 KiB<"));
-        assert_eq!(drawn.matches("class=\"v dot kernel s1\"").count(), 2);
-        assert_eq!(drawn.matches("<polyline").count(), 1);
-        assert!(drawn.contains("one told of 10") && drawn.contains("</svg>one</li>"));
-        assert!(!drawn.contains("NaN") && !drawn.contains("inf"));
+        let others = [
+            mark("published", "a", 1024, 50.0),
+            mark("published", "b", 4096, 240.0),
+            mark("required", "required 40", 16, 40.0),
+        ];
+        assert!(lines(&experiment, &[], &[], &[]).is_none());
+        let drawn = lines(&experiment, &all, &others, &all)
+            .unwrap()
+            .into_string();
+        for (part, count) in [
+            ("aria-label=\"&lt;t&gt;\"", 1),
+            (">1 KiB<", 1),
+            ("<polyline", 1),
+            ("</svg>one</li>", 1),
+            ("class=\"v dot kernel s1\"", 2),
+            ("class=\"v dot published\"", 2),
+            ("class=\"v dot required\"", 1),
+            ("NaN", 0),
+            ("inf", 0),
+        ] {
+            assert_eq!(drawn.matches(part).count(), count, "{part}");
+        }
+        for one in all.iter().chain(&others) {
+            assert!(drawn.contains(&format!("\"{}\"", one.told)), "{}", one.told);
+        }
+        for Mark { name, .. } in &others {
+            assert!(drawn.contains(&format!(">{name}</span>")), "{name}");
+        }
     }
 
     #[test]
     fn names_take_the_rows_that_their_words_need() {
         let rows = |name: &str| height_of_name(&[mark("user s0", name, 1, 1.0)]) / ROW;
-        assert_eq!(rows("aws-lc-rs"), 1.0);
-        assert_eq!(rows("XAES-256-GCM, RustCrypto"), 2.0);
-        assert_eq!(
-            rows("ChaCha20-Poly1305, AF_ALG rfc7539(chacha20,poly1305)"),
-            4.0
-        );
-    }
-
-    #[test]
-    fn every_figure_of_others_is_drawn_and_named() {
-        let all = [(1, 100.0), (2, 200.0)].map(|(x, value)| mark("user s0", "one", x, value));
-        let others = [
-            mark("published", "a", 1, 80.0),
-            mark("published", "b", 4, 240.0),
-            mark("required", "required 40", 2, 40.0),
-        ];
-        let drawn = drawn(&all, &others).unwrap();
-        assert_eq!(drawn.matches("class=\"v dot published\"").count(), 2);
-        assert_eq!(drawn.matches("class=\"v dot required\"").count(), 1);
-        for Mark { told, name, .. } in &others {
-            let (told, key) = (format!("\"{told}\""), format!(">{name}</span>"));
-            assert!(drawn.contains(&told) && drawn.contains(&key), "{name}");
-        }
+        let long = "ChaCha20-Poly1305, AF_ALG rfc7539(chacha20,poly1305)";
+        let names = ["aws-lc-rs", "XAES-256-GCM, RustCrypto", long];
+        assert_eq!(names.map(rows), [1.0, 2.0, 4.0]);
     }
 }

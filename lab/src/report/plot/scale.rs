@@ -46,7 +46,8 @@ impl Scale {
 
 /// The tops of labels, of which each has a middle that it wants and a height: moved until all have
 /// room within `whole` pixels.
-pub(super) fn spread(labels: &[(f64, f64)], whole: f64) -> Vec<f64> {
+pub(super) fn spread(labels: impl Iterator<Item = (f64, f64)>, whole: f64) -> Vec<f64> {
+    let labels: Vec<(f64, f64)> = labels.collect();
     let wanted = labels.iter().map(|(middle, high)| middle - high / 2.0);
     let mut tops: Vec<f64> = wanted.collect();
     let mut order: Vec<usize> = (0..tops.len()).collect();
@@ -83,9 +84,9 @@ mod tests {
 
     #[test]
     fn labels_make_room_for_each_other() {
-        let among = spread(&[(58.0, 16.0), (60.0, 16.0), (18.0, 16.0)], 200.0);
-        assert_eq!(among, [50.0, 66.0, 10.0]);
-        let below = spread(&[(198.0, 16.0), (210.0, 30.0)], 200.0);
-        assert_eq!(below, [154.0, 170.0]);
+        let tops = |labels: &[(f64, f64)]| spread(labels.iter().copied(), 200.0);
+        let among = [(58.0, 16.0), (60.0, 16.0), (18.0, 16.0)];
+        assert_eq!(tops(&among), [50.0, 66.0, 10.0]);
+        assert_eq!(tops(&[(198.0, 16.0), (210.0, 30.0)]), [154.0, 170.0]);
     }
 }

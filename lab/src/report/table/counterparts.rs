@@ -142,34 +142,29 @@ mod tests {
 
     #[test]
     fn what_was_published_stands_beside_our_own_ratio() {
-        let name = COUNTERPARTS[0].ours;
-        let faster = told(&experiment(series(name, &[130.0; 6])));
-        assert!(faster[0].contains(", 1 MB: 30 % faster"), "{faster:?}");
-        assert!(faster[0].contains("about 27 % faster"), "{faster:?}");
-        let slower = told(&experiment(series(name, &[80.0; 6])));
-        assert!(slower[0].contains("20 % slower"), "{slower:?}");
-        let counted = |speed| {
-            let mut counted = experiment(series(name, &[speed]));
-            counted.unit = Unit::BytesPerThousandInstructions;
-            told(&counted).remove(0)
-        };
-        let fewer = counted(70.0);
-        assert!(
-            fewer.contains("30 % fewer bytes an instruction"),
-            "{fewer:?}"
-        );
-        // Two lengths of a run count the same work further apart than that.
-        let near = counted(93.0);
-        assert!(
-            near.contains("can’t tell (ratio 0.93)") && !near.contains("7 % fewer"),
-            "{near:?}"
-        );
-        let mut absent = series(name, &[1.0]);
+        let (time, counts) = (Unit::MegabytesPerSecond, Unit::BytesPerThousandInstructions);
+        for (speed, unit, found) in [
+            (130.0, time, ", 1 MB: 30 % faster (ratio 1.30)"),
+            (80.0, time, "20 % slower"),
+            (70.0, counts, "30 % fewer bytes an instruction"),
+            // Two lengths of a run count the same work further apart than that.
+            (93.0, counts, ", 1 MB: can’t tell (ratio 0.93)"),
+        ] {
+            let mut measured = experiment(series(COUNTERPARTS[0].ours, &[speed; 6]));
+            measured.unit = unit;
+            let told = told(&measured);
+            let beside = "B: about 27 % faster";
+            assert!(
+                told[0].contains(found) && told[0].contains(beside),
+                "{told:?}"
+            );
+        }
+        let mut absent = series(COUNTERPARTS[0].ours, &[1.0]);
         absent.contender.availability = Availability::cannot("no AF_ALG", "a kernel");
-        let absent = told(&experiment(absent));
+        let told = told(&experiment(absent));
         assert!(
-            absent[0].contains("not measured here (no AF_ALG)"),
-            "{absent:?}"
+            told[0].contains("not measured here (no AF_ALG)"),
+            "{told:?}"
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::record::{Axis, COARSE_SECONDS, Experiment, Point, Sample, Unit};
 use crate::server::request_bytes;
-use coffer_measure::statistics::Estimate;
+use coffer_measure::statistics::{Estimate, median};
 
 /// A place of an axis, for people: `16 KiB`, `2 threads`.
 pub fn place(axis: Axis, x: u64) -> String {
@@ -131,8 +131,7 @@ pub fn waits(experiment: &Experiment, point: &Point) -> Option<String> {
 pub fn cost(point: &Point, unit: Unit) -> Option<String> {
     let of = |value: fn(&Sample, f64) -> f64| {
         let all = point.samples.iter();
-        let all: Vec<f64> = all.map(|one| value(one, unit.amount(one))).collect();
-        Some(Estimate::of(&all)?.median)
+        median(&Vec::from_iter(all.map(|one| value(one, unit.amount(one)))))
     };
     if point.cpu_is_coarse() {
         let most = COARSE_SECONDS / of(|_, amount| amount)?;
@@ -148,29 +147,24 @@ mod tests {
 
     #[test]
     fn figures_and_sizes_read_well() {
-        assert_eq!(figure(12_345.6), "12,346");
-        assert_eq!(
-            (figure(99.96), figure(9.96), figure(0.123)),
-            ("100".into(), "10.0".into(), "0.12".into())
-        );
-        assert_eq!(
-            (figure(0.0), figure(-0.0), figure(0.0022)),
-            ("0.00".into(), "0.00".into(), "0.0022".into())
-        );
-        assert_eq!(
-            (figure(0.000_95), figure(1.2e-8)),
-            ("0.00095".into(), "1e-8".into())
-        );
-        // As often as nothing fits into something, and into nothing.
-        assert_eq!(
-            (figure(1.0 / 0.0), figure(f64::NAN)),
-            ("∞".into(), "–".into())
-        );
-        assert_eq!(bytes(16_384), "16 KiB");
-        assert_eq!(
-            (bytes(1_000_000), bytes(1 << 20), bytes(15)),
-            ("1 MB".into(), "1 MiB".into(), "15 B".into())
-        );
+        for (value, told) in [
+            (12_345.6, "12,346"),
+            (99.96, "100"),
+            (9.96, "10.0"),
+            (0.123, "0.12"),
+            (0.0, "0.00"),
+            (-0.0, "0.00"),
+            (0.0022, "0.0022"),
+            (0.000_95, "0.00095"),
+            (1.2e-8, "1e-8"),
+            // As often as nothing fits into something, and into nothing.
+            (1.0 / 0.0, "∞"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(figure(value), told);
+        }
+        let sizes = [16_384, 1_000_000, 1 << 20, 15].map(bytes);
+        assert_eq!(sizes, ["16 KiB", "1 MB", "1 MiB", "15 B"]);
     }
 
     fn point(cpu_seconds: &[f64]) -> Point {
@@ -182,65 +176,62 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_slowest_of_fifty_is_not_called_99_percent() {
-        let asked = Experiment::new(
-            "sendfile/connection",
-            Axis::FileBytes,
-            Unit::MicrosecondsPerRequest,
-        );
-        let told = |transfers| {
-            let mut timed = point(&[0.1]);
-            timed.samples[0].latency = Some(Latency {
+    /// Requests that took 1 to 3 µs, as many bytes of them in each round.
+    fn timed(bytes: &[u64]) -> Point {
+        let mut timed = point(&vec![0.1; bytes.len()]);
+        for (sample, bytes) in timed.samples.iter_mut().zip(bytes) {
+            sample.bytes = *bytes;
+            sample.latency = Some(Latency {
                 half: 1e-6,
                 most: 2e-6,
                 nearly_all: 3e-6,
             });
-            timed.samples[0].counts = Some(Counts {
-                transfers,
-                context_switches: None,
-            });
-            (
-                within(&asked, &timed).unwrap(),
-                waits(&asked, &timed).unwrap(),
-            )
-        };
-        assert_eq!(told(19).0, ["1.00", "–", "–"]);
-        let (cells, words) = told(50);
-        assert_eq!(cells, ["1.00", "2.00", "–"]);
-        assert_eq!(
-            words,
-            "50 % of requests within 1.00 µs, 95 % 2.00 µs, too few for 99 %"
-        );
-        assert!(told(19).1.ends_with("1.00 µs, too few for 95 % and 99 %"));
-        assert!(told(100).1.ends_with("95 % 2.00 µs, 99 % 3.00 µs"));
-        assert_eq!(told(100).0, ["1.00", "2.00", "3.00"]);
+        }
+        timed
+    }
+
+    fn requests(transfers: u64) -> Option<Counts> {
+        Some(Counts {
+            transfers,
+            context_switches: None,
+        })
+    }
+
+    #[test]
+    fn the_slowest_of_fifty_is_not_called_99_percent() {
+        let id = "sendfile/connection";
+        let asked = Experiment::new(id, Axis::FileBytes, Unit::MicrosecondsPerRequest);
+        for (transfers, told) in [
+            (19, "1.00 µs, too few for 95 % and 99 %"),
+            (50, "1.00 µs, 95 % 2.00 µs, too few for 99 %"),
+            (100, "1.00 µs, 95 % 2.00 µs, 99 % 3.00 µs"),
+        ] {
+            let mut timed = timed(&[100_000_000]);
+            timed.samples[0].counts = requests(transfers);
+            let told = format!("50 % of requests within {told}");
+            assert_eq!(waits(&asked, &timed).unwrap(), told);
+        }
         assert_eq!(within(&asked, &point(&[0.1])), None);
     }
 
     /// Its samples hold bytes, and no numbers of requests.
     #[test]
     fn five_requests_to_a_server_tell_no_95_percent() {
-        let asked = |id: &str, bytes: &[u64]| {
-            let experiment = Experiment::new(id, Axis::Clients, Unit::MegabytesPerSecond);
-            let mut timed = point(&vec![0.1; bytes.len()]);
-            for (sample, bytes) in timed.samples.iter_mut().zip(bytes) {
-                sample.bytes = *bytes;
-                sample.latency = Some(Latency {
-                    half: 1e-6,
-                    most: 2e-6,
-                    nearly_all: 3e-6,
-                });
-            }
-            within(&experiment, &timed).unwrap()
-        };
-        let of_megabytes = |bytes: &[u64]| asked("server/upload/1-mb", bytes);
-        assert_eq!(of_megabytes(&[5_000_000]), ["1.00", "–", "–"]);
-        assert_eq!(of_megabytes(&[20_000_000]), ["1.00", "2.00", "–"]);
-        let uneven = [100_000_000, 99_000_000];
-        assert_eq!(of_megabytes(&uneven), ["1.00", "2.00", "–"]);
-        assert_eq!(asked("server/1-kb", &[100_000]), ["1.00", "2.00", "3.00"]);
-        assert_eq!(asked("server/else", &[100_000]), ["1.00", "–", "–"]);
+        let megabytes = "server/upload/1-mb";
+        for (id, bytes, told) in [
+            (megabytes, &[5_000_000][..], "1.00 – –"),
+            (megabytes, &[20_000_000], "1.00 2.00 –"),
+            (megabytes, &[100_000_000, 99_000_000], "1.00 2.00 –"),
+            ("server/1-kb", &[100_000], "1.00 2.00 3.00"),
+            ("server/else", &[100_000], "1.00 – –"),
+        ] {
+            let asked = Experiment::new(id, Axis::Clients, Unit::MegabytesPerSecond);
+            assert_eq!(
+                within(&asked, &timed(bytes)).unwrap().join(" "),
+                told,
+                "{id}"
+            );
+        }
     }
 
     #[test]
@@ -278,15 +269,16 @@ mod tests {
         assert_eq!(cost(&point(&[]), unit), None);
         // A gigabyte of requests for 15 bytes is nothing that happens.
         let mut small = point(&[0.012_345_678]);
-        small.samples[0].counts = Some(Counts {
-            transfers: 1000,
-            context_switches: None,
-        });
-        let of = |unit| cost(&small, unit).unwrap();
-        assert_eq!(of(Unit::MicrosecondsPerRequest), "12.3");
-        assert_eq!(of(Unit::InstructionsPerRequest), "12,346");
-        assert_eq!(of(Unit::HandshakesPerCpuSecond), "12.3");
-        let heading = Unit::HandshakesPerCpuSecond.cost();
-        assert_eq!(heading, "CPU µs/handshake");
+        small.samples[0].counts = requests(1000);
+        for (unit, told, heading) in [
+            (Unit::MicrosecondsPerRequest, "12.3", "CPU µs/request"),
+            (Unit::InstructionsPerRequest, "12,346", "instr./request"),
+            (Unit::HandshakesPerCpuSecond, "12.3", "CPU µs/handshake"),
+        ] {
+            assert_eq!(
+                (&*cost(&small, unit).unwrap(), unit.cost()),
+                (told, heading)
+            );
+        }
     }
 }

@@ -24,10 +24,15 @@ struct Leaver {
     version_id: String,
     is_latest: bool,
     is_marker: bool,
+    /// Whether the source had nothing at all of that name when it was listed.
+    is_name_gone: bool,
 }
 
+/// What that line says.
+pub(in crate::migrate) type Noted = (String, ListedVersion, bool);
+
 impl Leaver {
-    fn of(key: &str, there: &ListedVersion) -> Self {
+    fn of(key: &str, there: &ListedVersion, is_name_gone: bool) -> Self {
         Self {
             key: key.to_owned(),
             name: there.object.key.clone(),
@@ -37,10 +42,11 @@ impl Leaver {
             version_id: there.version_id.clone(),
             is_latest: there.is_latest,
             is_marker: there.is_marker,
+            is_name_gone,
         }
     }
 
-    fn parted(self) -> (String, ListedVersion) {
+    fn parted(self) -> Noted {
         let object = ListedObject {
             key: self.name,
             bytes: self.bytes,
@@ -53,7 +59,7 @@ impl Leaver {
             is_latest: self.is_latest,
             is_marker: self.is_marker,
         };
-        (self.key, there)
+        (self.key, there, self.is_name_gone)
     }
 }
 
@@ -63,8 +69,10 @@ impl Ledger {
         &self,
         key: &str,
         there: &ListedVersion,
+        is_name_gone: bool,
     ) -> Result<(), MigrateError> {
-        let mut line = serde_json::to_vec(&Leaver::of(key, there)).unwrap_or_default();
+        let leaver = Leaver::of(key, there, is_name_gone);
+        let mut line = serde_json::to_vec(&leaver).unwrap_or_default();
         line.push(b'\n');
         let mut file = self.leaving.lock();
         let file = match &mut *file {
@@ -82,11 +90,11 @@ impl Ledger {
         written.map_err(self.failed("writing"))
     }
 
-    /// All that was noted so, with the names at the source, from the first.
+    /// All that was noted so, with the names at the source, and whether that had nothing of them,
+    /// from the first.
     pub(in crate::migrate) fn leaving(
         &self,
-    ) -> Result<impl Iterator<Item = Result<(String, ListedVersion), MigrateError>>, MigrateError>
-    {
+    ) -> Result<impl Iterator<Item = Result<Noted, MigrateError>>, MigrateError> {
         let mut file = self.leaving.lock().take();
         if let Some(file) = &mut file {
             let sought = file.seek(SeekFrom::Start(0));

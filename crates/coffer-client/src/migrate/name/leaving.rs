@@ -24,7 +24,8 @@ impl Migration {
         let is_ours = place.ledger.is_ours(&both.key, there);
         let is_to_go = is_ours && !both.is_hidden && deletes;
         if is_to_go && self.options.delete && self.options.mode == Mode::Move {
-            if let Err(error) = place.ledger.leaves(&both.key, there) {
+            let is_name_gone = both.from.is_empty();
+            if let Err(error) = place.ledger.leaves(&both.key, there, is_name_gone) {
                 self.parted(place, (&both.key, there), Err(error));
             }
             return;
@@ -54,7 +55,7 @@ impl Migration {
         let mut leaving = place.ledger.leaving()?;
         let mut outcome = Ok(());
         while let Some(leaver) = block_in_place(|| leaving.next()) {
-            let (key, there) = match leaver {
+            let (key, there, is_name_gone) = match leaver {
                 Ok(leaver) => leaver,
                 Err(error) => {
                     outcome = Err(error);
@@ -70,12 +71,27 @@ impl Migration {
             }
             let (migration, place) = (Arc::clone(self), Arc::clone(place));
             tasks.spawn(async move {
-                let deleted = migration.delete_at_target(&place, &there).await;
-                migration.parted(&place, (&key, &there), deleted);
+                let what = (key.as_str(), &there);
+                let deleted = migration.left(&place, what, is_name_gone).await;
+                migration.parted(&place, what, deleted);
             });
         }
         while tasks.join_next().await.is_some() {}
         outcome
+    }
+
+    /// Deletes a version, unless the source, which had nothing of its name when it was listed, has
+    /// something by now. False where another has put something else in its place.
+    async fn left(
+        &self,
+        place: &Place,
+        (key, there): (&str, &ListedVersion),
+        is_name_gone: bool,
+    ) -> Result<bool, MigrateError> {
+        if is_name_gone && place.has_by_now(key).await? {
+            return Err(MigrateError::Again);
+        }
+        self.delete_at_target(place, there).await
     }
 
     /// Notes what became of a version that was to be deleted.

@@ -16,7 +16,7 @@ const RIGHTS: u32 = 0o777;
 const OWNERS: u32 = 0o600;
 
 /// The folder that a file lies in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))

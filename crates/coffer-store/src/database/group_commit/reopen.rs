@@ -1,11 +1,44 @@
 //! Beginning anew after a failure, and how far all has come then.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::Shared;
+use tokio::time::{self, timeout_at};
+
+use super::{Shared, Writer};
+use crate::database::readers::blocking;
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::limits::{SETTLE_WAIT, TIDY_AFTER};
+
+impl Writer {
+    /// Sees to it that those who read see what stands: what is in doubt is settled before.
+    ///
+    /// # Errors
+    /// [`StoreError::InDoubt`] while that can't be done, [`StoreError::NoRoomForLog`].
+    pub(crate) async fn settle(&self) -> Result<()> {
+        if !self.0.connections.is_log_in_doubt() {
+            return Ok(());
+        }
+        // Who waits for another holds no thread: many that wait for a disk would leave none for the
+        // other buckets.
+        let until = time::Instant::now() + SETTLE_WAIT;
+        let turn = timeout_at(until, self.0.settler.clone().acquire_owned()).await;
+        if !self.0.connections.is_log_in_doubt() {
+            return Ok(());
+        }
+        let Ok(Ok(turn)) = turn else {
+            return Err(StoreError::InDoubt);
+        };
+        let shared = self.0.clone();
+        blocking(move || {
+            let settled = shared.settle(until.into_std());
+            drop(turn);
+            settled
+        })
+        .await
+    }
+}
 
 impl Shared {
     /// Another session, after the last one was let go of. A log in doubt is replaced by a durable
@@ -24,10 +57,10 @@ impl Shared {
     }
 
     /// Finds out whether what is in doubt stands, as the next write would. Where a write, or who
-    /// asked before, is at it for longer, it stays in doubt for who asks: each that waits keeps a
-    /// thread, which readers may need to end.
-    pub(super) fn settle(self: &Arc<Self>) -> Result<()> {
-        let session = self.session.try_lock_for(SETTLE_WAIT);
+    /// asked before, is at it for longer than `until`, it stays in doubt for who asks: who waits
+    /// keeps a thread, which readers may need to end.
+    pub(super) fn settle(self: &Arc<Self>, until: Instant) -> Result<()> {
+        let session = self.session.try_lock_until(until);
         // A write may have done it meanwhile.
         if !self.connections.is_log_in_doubt() {
             return Ok(());
