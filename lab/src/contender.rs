@@ -22,6 +22,9 @@ pub enum Placement {
 }
 
 impl Placement {
+    /// In the order of columns.
+    pub const ALL: [Self; 4] = [Self::None, Self::User, Self::Kernel, Self::Client];
+
     /// As it stands in tables.
     pub fn word(self) -> &'static str {
         match self {

@@ -27,7 +27,7 @@ pub mod site;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use self::advice::advice;
-use self::table::{is_disturbed, warnings};
+use self::table::{is_disturbed, scatters, unended, warnings};
 use crate::record::published::{Published, SOURCES};
 use crate::record::{COMMIT, Experiment, Record};
 
@@ -201,6 +201,8 @@ fn noise(record: &Record) -> Markup {
     let all = record.experiments.len();
     let disturbed = count(record, is_disturbed);
     let warned = count(record, |one| !warnings(one).is_empty());
+    let scattered = count(record, scatters);
+    let unended = count(record, |one| unended(one) > 0);
     let most = |share: fn(&Experiment) -> f64| {
         let most = record.experiments.iter().map(share).fold(0.0, f64::max);
         // Ticks of two clocks may come to more than there is.
@@ -218,15 +220,25 @@ fn noise(record: &Record) -> Markup {
                 "Other programs used up to " (others) " of the machine, and its host took up to "
                 (stolen) ". Compare nothing closely: run again on a quiet one."
             }
-        } @else if warned > 0 {
+        } @else if scattered > 0 {
             details.warning {
                 summary {
                     strong { "Some figures scatter: " }
-                    (warned) " of " (all) " experiments have figures less sure than ±10 %."
+                    (scattered) " of " (all) " experiments have figures less sure than ±10 %."
                 }
                 "Nothing disturbed them enough for a warning of its own: other programs used "
                 (others) " of the machine at most, and its host took " (stolen) ". More rounds "
                 "(--rounds) narrow what scatters by itself."
+            }
+        }
+        @if unended > 0 {
+            details.warning {
+                summary {
+                    strong { "Some contenders were too slow: " }
+                    "in " (unended) " of " (all) " experiments nothing ended in a sample’s time."
+                }
+                "Of a contender with such a sample there is no figure at that place: the others "
+                "alone would flatter it."
             }
         }
     }

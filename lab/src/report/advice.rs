@@ -5,67 +5,29 @@
 mod jobs;
 mod missing;
 mod reasons;
+mod row;
+mod standing;
 
-use crate::contender::Placement;
+use crate::contender::{Contender, Placement};
 use crate::host::machine::Machine;
-use crate::record::{Experiment, Record, Unit};
-use crate::report::advice::jobs::{Costs, Evidence, JOBS, Job};
-use crate::report::advice::missing::{absent, not_measured};
+use crate::record::{Experiment, Record};
+use crate::report::advice::jobs::{Evidence, JOBS, Job};
+use crate::report::advice::missing::{absent, left_out, not_measured};
 use crate::report::advice::reasons::{
-    advised, alike, dearer, doubt, in_c, of_this_length, reason, shared, told_by,
+    advised, alike, counted, dearer, doubt, in_c, reason, shared, told_by, untold,
 };
-use coffer_measure::comparison::{
-    self, COUNTED_WITHIN, Comparison, EQUIVALENT_WITHIN, Finding, ROUNDED_BY,
-};
-use coffer_measure::statistics::Estimate;
 
 pub use jobs::{Resource, baseline};
-
-/// The best that a placement has to offer.
-#[derive(Debug, Clone)]
-pub struct Best {
-    /// Which placement.
-    pub placement: Placement,
-    /// Its cheapest contender.
-    pub contender: String,
-    /// Others of the placement that can't be told from that one, or differ too little to matter.
-    pub alike: Vec<String>,
-    /// What it costs.
-    pub cost: Estimate,
-    /// How many times the cheapest that encrypts, which is 1.
-    pub times: f64,
-    /// Whether the samples tell that.
-    pub is_told: bool,
-    /// What it takes with encryption and without, where the cost is how many times that is.
-    amounts: Option<(f64, f64)>,
-    /// What it costs in each round.
-    rounds: Vec<f64>,
-}
-
-/// What a resource says of a job.
-#[derive(Debug, Clone)]
-pub struct Row {
-    /// Of what.
-    pub resource: Resource,
-    /// What its costs are.
-    pub unit: String,
-    /// Whether they are instructions, and not time.
-    pub counted: bool,
-    /// What is told beside them where they are how many times the same without encryption.
-    amount: String,
-    /// The best of each placement that ran, the cheapest first; "no encryption" among them.
-    pub best: Vec<Best>,
-    /// The cheapest that encrypts against the second: how many times the one takes what the other
-    /// takes.
-    pub compared: Option<Comparison>,
-}
+pub use reasons::{amount, times};
+pub use row::{Best, Known, Row};
+pub use standing::Standing;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// This placement takes less.
+    /// This placement takes less than any other.
     Choose(Placement),
-    /// They take the same: other reasons may decide.
+    /// Those that remain take the same: other reasons may decide.
     NoDifference,
     /// The samples don't tell.
     CannotTell,
@@ -93,7 +55,9 @@ pub struct Advice {
     pub about: &'static str,
     /// What to do.
     pub verdict: Verdict,
-    /// The resource that says so; the first where none does.
+    /// The placements that remain in question.
+    pub open: Vec<Placement>,
+    /// The resource that says so; the first that leaves them in doubt, where none does.
     pub decided_by: usize,
     /// Another resource by which a choice would be another.
     pub opposed_by: Option<usize>,
@@ -136,27 +100,28 @@ fn judge(
     latency: Option<Found<'_>>,
     machine: &Machine,
 ) -> Option<Advice> {
-    let (_, experiments) = &found;
-    let rows = Resource::ALL.into_iter().filter_map(|resource| {
-        let found = match resource {
-            Resource::Latency => latency.as_ref()?,
-            _ => &found,
-        };
-        row(job, found, resource)
-    });
-    let rows: Vec<Row> = rows.collect();
-    let (verdict, decided_by) = verdict(&rows)?;
+    let (evidence, experiments) = &found;
+    let contenders = job.participants(experiments, evidence.x);
+    let weighed = Weighed::of(job, &contenders, &found, latency.as_ref());
+    let (verdict, decided_by) = weighed.verdict()?;
+    let Weighed {
+        rows,
+        open,
+        mut reasons,
+        ..
+    } = weighed;
     let opposed_by = rows.iter().position(|row| is_against(row, verdict));
-    let mut reasons: Vec<String> = rows.iter().map(reason).collect();
     reasons.extend(advised(&rows, verdict));
     reasons.extend(rows.iter().filter_map(dearer));
     reasons.extend(rows.iter().filter_map(alike));
+    reasons.extend(rows.iter().filter_map(untold));
     reasons.extend(doubt(&rows, decided_by));
     reasons.extend(shared(job, &rows, (verdict, decided_by)));
+    reasons.extend(left_out(job, experiments[0], &contenders));
     let own = told_by(&found);
     let other = latency.as_ref().map(told_by).filter(|other| *other != own);
     reasons.extend([own].into_iter().chain(other));
-    reasons.extend(of_this_length(&rows));
+    reasons.extend(counted(&rows));
     let caution = rows.get(decided_by).and_then(|row| in_c(row, machine));
     reasons.extend(caution.map(|driver| {
         format!(
@@ -165,178 +130,111 @@ fn judge(
              has such a driver."
         )
     }));
-    let all = experiments[0].series.iter().map(|one| &one.contender);
-    let ran = all.filter(|one| job.is_meant(one) && one.availability.runs());
+    let ran = contenders.iter().filter(|one| job.is_meant(one));
     Some(Advice {
         job: job.name,
         about: job.about,
         verdict,
+        open,
         decided_by,
         opposed_by,
-        rows,
         reasons,
         in_c: caution.is_some(),
         ran: ran.map(|one| one.name.clone()).collect(),
         absent: absent(job, experiments[0]),
         experiment: Some(experiments[0].id.clone()),
+        rows,
     })
 }
 
-/// None, where nothing was measured of it, or too coarsely.
-fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Option<Row> {
-    let unit = experiments[0].unit;
-    let counted = unit.counts_instructions();
-    let mut best: Vec<Best> = Vec::new();
-    for series in &experiments[0].series {
-        let (name, placement) = (&series.contender.name, series.contender.placement);
-        if job.except.contains(&name.as_str()) {
-            continue;
-        }
-        // What can't be told of one who took least is no ground to choose among the others.
-        let coarse = placement != Placement::None && job.is_coarse(experiments, evidence.x, name);
-        if resource == Resource::Cpu && coarse {
-            return None;
-        }
-        let costs = job.costs(experiments, evidence.x, name, resource);
-        let Some(Costs { rounds, amounts }) = costs else {
-            continue;
-        };
-        let Some(cost) = Estimate::of(&rounds) else {
-            continue;
-        };
-        best.push(Best {
-            placement,
-            contender: name.clone(),
-            alike: Vec::new(),
-            cost,
-            times: 1.0,
-            is_told: true,
-            amounts,
-            rounds,
-        });
-    }
-    let mut best = cheapest(best, unit);
-    let first = best
-        .iter()
-        .position(|one| one.placement != Placement::None)?;
-    let base = best[first].rounds.clone();
-    let against = |one: &Best| unit.comparing(comparison::paired)(&one.rounds, &base);
-    let mut others = best.iter().skip(first + 1);
-    let second = others.find(|one| one.placement != Placement::None);
-    let compared = second.and_then(against);
-    let rest = best
-        .iter_mut()
-        .enumerate()
-        .filter(|(index, _)| *index != first);
-    for (_, one) in rest {
-        let found = against(one);
-        one.times = found.map_or(f64::NAN, |found| found.ratio.median);
-        one.is_told = found.is_some_and(|found| found.finding != Finding::CannotTell);
-    }
-    Some(Row {
-        resource,
-        unit: job.unit(resource, counted),
-        counted,
-        amount: job.amount(resource, counted),
-        compared,
-        best,
-    })
+/// What the resources say, one after the other: each puts placements out of the question, and the
+/// next tells about those that remain.
+struct Weighed {
+    rows: Vec<Row>,
+    /// What each says, and which were left out.
+    reasons: Vec<String>,
+    /// The placements that took part.
+    all: Vec<Placement>,
+    /// Those that remain in question.
+    open: Vec<Placement>,
+    /// The resource that left one alone.
+    decided_by: Option<usize>,
 }
 
-/// The cheapest of each placement, with those that are as cheap as far as can be told; the cheapest
-/// of all first.
-fn cheapest(mut all: Vec<Best>, unit: Unit) -> Vec<Best> {
-    all.sort_by(|a, b| a.cost.median.total_cmp(&b.cost.median));
-    let mut best: Vec<Best> = Vec::new();
-    for one in all {
-        let Some(known) = best.iter_mut().find(|best| best.placement == one.placement) else {
-            best.push(one);
-            continue;
+impl Weighed {
+    fn of(
+        job: &Job,
+        contenders: &[&Contender],
+        found: &Found<'_>,
+        latency: Option<&Found<'_>>,
+    ) -> Self {
+        let took_part = |place: &Placement| contenders.iter().any(|one| one.placement == *place);
+        let encrypting = Placement::ALL
+            .into_iter()
+            .filter(|one| *one != Placement::None);
+        let all: Vec<Placement> = encrypting.filter(took_part).collect();
+        let mut weighed = Self {
+            rows: Vec::new(),
+            reasons: Vec::new(),
+            open: all.clone(),
+            all,
+            decided_by: None,
         };
-        let compared = unit.comparing(comparison::paired)(&one.rounds, &known.rounds);
-        if compared.is_some_and(|found| !matters(&found, unit.counts_instructions())) {
-            known.alike.push(one.contender);
+        for resource in Resource::ALL {
+            let found = match resource {
+                Resource::Latency => latency,
+                _ => Some(found),
+            };
+            // What is decided may be against what a later resource would say by itself.
+            let open = match weighed.decided_by {
+                Some(_) => &weighed.all,
+                None => &weighed.open,
+            };
+            match found.and_then(|found| Row::of(job, contenders, found, resource, open)) {
+                Some(Ok(row)) => weighed.add(row),
+                Some(Err(why)) => weighed.reasons.push(why),
+                None => {}
+            }
         }
-    }
-    best
-}
-
-impl Row {
-    /// The cheapest that encrypts, and the second.
-    pub fn leaders(&self) -> (Option<&Best>, Option<&Best>) {
-        let mut all = self
-            .best
-            .iter()
-            .filter(|one| one.placement != Placement::None);
-        (all.next(), all.next())
+        weighed
     }
 
-    /// The best of a placement.
-    pub fn at(&self, placement: Placement) -> Option<&Best> {
-        self.best.iter().find(|one| one.placement == placement)
-    }
-
-    /// Whether costs are how many times the same without encryption.
-    pub fn is_relative(&self) -> bool {
-        self.best.iter().any(|one| one.amounts.is_some())
-    }
-
-    /// How many times the cheapest that encrypts the same takes without encryption, where that is
-    /// told to be more. Encryption saves no work: something else differed as much.
-    pub fn dearer_without(&self) -> Option<f64> {
-        let first = self.leaders().0?;
-        let (is_told, times) = if self.is_relative() {
-            let is_told = first.cost.high < 1.0 - ROUNDED_BY;
-            (is_told, 1.0 / first.cost.median)
+    fn add(&mut self, mut row: Row) {
+        if self.decided_by.is_some() {
+            row.ruled_out.clear();
         } else {
-            let plain = self.at(Placement::None)?;
-            (plain.is_told, plain.times)
+            self.open.clone_from(&row.remaining);
+            let is_alone = self.open.len() == 1 && self.all.len() > 1;
+            self.decided_by = is_alone.then_some(self.rows.len());
+        }
+        self.reasons.push(reason(&row));
+        self.rows.push(row);
+    }
+
+    /// None without rows.
+    fn verdict(&self) -> Option<(Verdict, usize)> {
+        self.rows.first()?;
+        if let [only] = self.all[..] {
+            return Some((Verdict::OnlyOneRan(only), 0));
+        }
+        if let (Some(index), [chosen]) = (self.decided_by, &self.open[..]) {
+            return Some((Verdict::Choose(*chosen), index));
+        }
+        let in_doubt = |row: &Row| !row.are_same(&self.open);
+        let verdict = match self.rows.iter().position(in_doubt) {
+            Some(index) => (Verdict::CannotTell, index),
+            None => (Verdict::NoDifference, 0),
         };
-        (is_told && times > 1.0 + EQUIVALENT_WITHIN).then_some(times)
+        Some(verdict)
     }
-}
-
-/// None without rows.
-fn verdict(rows: &[Row]) -> Option<(Verdict, usize)> {
-    let (first, second) = rows.first()?.leaders();
-    let first = first?;
-    if second.is_none() {
-        return Some((Verdict::OnlyOneRan(first.placement), 0));
-    }
-    let finding = |row: &Row| row.compared.map(|one| one.finding);
-    if let Some(index) = rows.iter().position(decides)
-        && let (Some(first), _) = rows[index].leaders()
-    {
-        return Some((Verdict::Choose(first.placement), index));
-    }
-    let same = rows.iter().all(|row| finding(row) == Some(Finding::Same));
-    let verdict = if same {
-        Verdict::NoDifference
-    } else {
-        Verdict::CannotTell
-    };
-    Some((verdict, 0))
-}
-
-/// Whether the second takes so much more than the first that it matters: by more than what can't
-/// come from encryption, where that is time. Counts neither drift nor scatter.
-fn decides(row: &Row) -> bool {
-    let least = row.dearer_without().filter(|_| !row.counted).unwrap_or(1.0);
-    let compared = row.compared.as_ref();
-    compared.is_some_and(|one| matters(one, row.counted) && one.ratio.median > least)
-}
-
-fn matters(compared: &Comparison, counted: bool) -> bool {
-    let margin = [EQUIVALENT_WITHIN, COUNTED_WITHIN][usize::from(counted)];
-    compared.finding == Finding::More && compared.ratio.median > 1.0 + margin
 }
 
 /// Whether a row by itself would choose another placement.
 fn is_against(row: &Row, verdict: Verdict) -> bool {
-    let (Verdict::Choose(chosen), (Some(first), _)) = (verdict, row.leaders()) else {
+    let Verdict::Choose(chosen) = verdict else {
         return false;
     };
-    decides(row) && first.placement != chosen
+    matches!(row.remaining[..], [alone] if alone != chosen)
 }
 
 #[cfg(test)]

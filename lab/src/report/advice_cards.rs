@@ -3,20 +3,12 @@
 use maud::{Markup, html};
 
 use crate::contender::Placement;
-use crate::report::advice::{Advice, Resource, Row, Verdict};
+use crate::report::advice::{Advice, Best, Known, Resource, Row, Standing, Verdict, amount, times};
 use crate::report::experiments::anchor;
 use crate::report::plot::{bar, value};
-use crate::report::table::{figure, interval};
-use coffer_measure::comparison::{Comparison, Finding};
+use crate::report::table::figure;
+use coffer_measure::comparison::Comparison;
 use coffer_measure::statistics::CONFIDENCE;
-
-/// The columns.
-const PLACEMENTS: [Placement; 4] = [
-    Placement::None,
-    Placement::User,
-    Placement::Kernel,
-    Placement::Client,
-];
 
 /// The most times the best that a bar is drawn for: longer ones end there.
 const WIDEST: f64 = 10.0;
@@ -64,13 +56,13 @@ fn matrix(all: &[&Advice]) -> Markup {
             table.matrix {
                 caption {
                     "How many times the best of those that encrypt, by what decides; “?” where the "
-                    "samples don’t tell, “or” where two of a placement can’t be told apart. A job "
-                    "leads to its figures."
+                    "samples don’t tell, “≥” and “≤” where CPU time came in too few ticks, “or” "
+                    "where two of a placement can’t be told apart. A job leads to its figures."
                 }
                 thead {
                     tr {
                         th scope="col" { "Job, and where its encryption should run" }
-                        @for placement in PLACEMENTS {
+                        @for placement in Placement::ALL {
                             th.(placement.word()) scope="col" { (heading(placement)) }
                         }
                     }
@@ -103,7 +95,7 @@ fn row(index: usize, advice: &Advice) -> Markup {
                 span.quiet { (advice.about) }
                 span.advice { (told(advice)) }
             }
-            @for placement in PLACEMENTS { (cell(index, advice, placement)) }
+            @for placement in Placement::ALL { (cell(index, advice, placement)) }
         }
     }
 }
@@ -111,7 +103,7 @@ fn row(index: usize, advice: &Advice) -> Markup {
 fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
     let row = advice.rows.get(advice.decided_by);
     let most = row.map_or(1.0, |row| {
-        row.best.iter().map(|one| one.times).fold(1.0, f64::max)
+        row.best.iter().map(Best::times).fold(1.0, f64::max)
     });
     let found = row.and_then(|row| Some((row, row.at(placement)?)));
     let absent = advice.absent.iter().any(|one| one.placement == placement);
@@ -119,102 +111,157 @@ fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
         let why = if absent { "can’t run here" } else { "–" };
         return html! { td.none { small { (why) } } };
     };
-    let (cost, times) = (figure(best.cost.median), multiple(best.times));
-    let (cost, name) = (cost + &interval(&best.cost), &best.contender);
-    let (doubt, doubted) = if best.is_told {
-        ("", "")
+    let doubted = if best.is_told() {
+        ""
     } else {
-        (" ?", ", which the samples don’t tell")
+        ", which the samples don’t tell"
     };
     let alike = match &best.alike[..] {
         [] => String::new(),
         [other] => format!(", or {other}"),
         others => format!(", or {} others", others.len()),
     };
+    let (name, cost, times) = (&best.contender, amount(best), times(row, best));
     let told = format!(
-        "{name}{alike}: {times} the best{doubted}, {cost} {}",
+        "{name}{alike}: {times} times the best{doubted}, {cost} {}",
         row.unit
     );
-    let shown = (best.times / most.min(WIDEST)).clamp(0.004, 1.0);
+    let shown = (best.times() / most.min(WIDEST)).clamp(0.004, 1.0);
     let drawn = html! {
         small.where { (heading(placement)) }
         (bar((0.0, shown), None))
-        b { (times) (doubt) }
+        b { (multiple(row, best)) }
         small { (best.contender) (alike) }
     };
     html! { td { (value(placement.word(), &told, index, None, &drawn)) } }
 }
 
-fn multiple(times: f64) -> String {
-    if times < 0.095 {
-        format!("{times:.2} ×")
+/// How many times the first, as it stands in a cell.
+fn multiple(row: &Row, best: &Best) -> String {
+    let end = match row.known(best) {
+        Known::All => "",
+        Known::Least => "≥ ",
+        Known::Most => "≤ ",
+        Known::Nothing => return "?".to_owned(),
+    };
+    let doubt = if best.is_told() { "" } else { " ?" };
+    let times = best.times();
+    let times = if times < 0.095 {
+        format!("{times:.2}")
     } else if times < 99.5 {
-        format!("{times:.1} ×")
+        format!("{times:.1}")
     } else {
-        format!("{} ×", figure(times))
-    }
+        figure(times)
+    };
+    format!("{end}{times} ×{doubt}")
 }
 
 /// The advice in a sentence.
 fn sentence(advice: &Advice) -> String {
     let row = advice.rows.get(advice.decided_by);
-    let where_to = |placement| match placement {
-        Placement::None => "Nowhere",
-        Placement::User => "In user space",
-        Placement::Kernel => "In the kernel",
-        Placement::Client => "At the client",
-    };
-    match (advice.verdict, row, compared(advice)) {
-        (Verdict::Choose(placement), Some(row), Some(compared)) => {
+    match (advice.verdict, row) {
+        (Verdict::Choose(placement), Some(row)) => {
             let in_c = if advice.in_c { IN_C } else { "" };
             let opposed = advice.opposed_by.and_then(|index| advice.rows.get(index));
-            let opposed = opposed.and_then(|row| Some((row, row.leaders().0?)));
+            let opposed = opposed.and_then(|row| Some((row, row.first()?)));
             let opposed = opposed.map_or_else(String::new, |(row, best)| {
                 let other = heading(best.placement).to_lowercase();
                 format!(" By {}: {other}.", what(row))
             });
-            let choice = choice(row, compared);
-            format!("{}: {choice}.{opposed}{in_c}", where_to(placement))
+            let (choice, out) = (choice(row), ruled_out(advice));
+            format!(
+                "{}: {choice}.{out}{opposed}{in_c}",
+                capital(place(placement))
+            )
         }
-        (Verdict::NoDifference, ..) => {
-            "No difference between the best two: they are within 5 %.".to_owned()
+        (Verdict::NoDifference, _) => {
+            let (between, out) = (between(&advice.open), ruled_out(advice));
+            format!("No difference between {between}: they are within 5 %.{out}")
         }
-        (Verdict::CannotTell, _, Some(compared)) if is_sparse(compared) => {
-            "Can’t tell: too few rounds were made.".to_owned()
+        (Verdict::CannotTell, Some(row)) => {
+            let (between, out) = (between(&advice.open), ruled_out(advice));
+            let why = why_not(row, &advice.open);
+            format!("Can’t tell between {between}: {why}.{out}")
         }
-        (Verdict::CannotTell, ..) => match too_small(advice) {
-            Some((row, one)) => {
-                let (times, what) = (figure(one.ratio.median), what(row));
-                format!("Can’t tell: {times} times the {what} is too little to choose by.")
-            }
-            None => "Can’t tell: the samples scatter too much.".to_owned(),
-        },
-        (Verdict::OnlyOneRan(placement), ..) => {
+        (Verdict::OnlyOneRan(placement), _) => {
             let why = if advice.absent.is_empty() {
                 "none does this elsewhere"
             } else {
                 "only this ran"
             };
-            format!("{}: {why}, so it is no choice.", where_to(placement))
+            format!("{}: {why}, so it is no choice.", capital(place(placement)))
         }
         _ => advice.reasons.first().cloned().unwrap_or_default(),
     }
 }
 
-/// The row whose samples tell a difference, though too small a one to choose by: the first, or any
-/// where none scatters.
-fn too_small(advice: &Advice) -> Option<(&Row, &Comparison)> {
-    let finding = |row: &Row| row.compared.map(|one| one.finding);
-    let scatters = |row: &Row| finding(row) == Some(Finding::CannotTell);
-    let tells = |row: &&Row| finding(row) == Some(Finding::More);
-    let first = advice.rows.first().filter(tells);
-    let calm = !advice.rows.iter().any(scatters);
-    let row = first.or_else(|| advice.rows.iter().find(|row| calm && tells(row)))?;
-    Some((row, row.compared.as_ref()?))
+fn place(placement: Placement) -> &'static str {
+    match placement {
+        Placement::None => "nowhere",
+        Placement::User => "in user space",
+        Placement::Kernel => "in the kernel",
+        Placement::Client => "at the client",
+    }
 }
 
-fn is_sparse(compared: &Comparison) -> bool {
-    compared.ratio.confidence < CONFIDENCE
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// The placements that remain in question.
+fn between(open: &[Placement]) -> String {
+    let names = open.iter().map(|placement| match placement {
+        Placement::None => "no encryption",
+        Placement::User => "user space",
+        Placement::Kernel => "the kernel",
+        Placement::Client => "the client",
+    });
+    let names: Vec<&str> = names.collect();
+    match &names[..] {
+        [first, second] => format!("{first} and {second}"),
+        [first, second, third] => format!("{first}, {second} and {third}"),
+        _ => names.join(", "),
+    }
+}
+
+/// Which placements other resources than the one that the cells are of put out of the question.
+fn ruled_out(advice: &Advice) -> String {
+    let told = |(index, row): (usize, &Row)| {
+        let places: Vec<&str> = row.ruled_out.iter().map(|one| place(*one)).collect();
+        let is_other = index != advice.decided_by && !places.is_empty();
+        is_other.then(|| format!(" Not {}, by {}.", places.join(" nor "), what(row)))
+    };
+    advice.rows.iter().enumerate().filter_map(told).collect()
+}
+
+/// Why a resource leaves placements in question.
+fn why_not(row: &Row, open: &[Placement]) -> String {
+    let others = row.others().filter(|one| open.contains(&one.placement));
+    let others: Vec<&Best> = others.collect();
+    let has = |standing: Standing| others.iter().any(|one| one.standing == standing);
+    let sparse = |found: Comparison| found.ratio.confidence < CONFIDENCE;
+    let what = what(row);
+    let is_missing = open.iter().any(|one| row.at(*one).is_none()) || !row.untold.is_empty();
+    let is_unsure = is_missing || has(Standing::CannotTell);
+    let mut leading = row.first().into_iter().chain(others.iter().copied());
+    let has_few_ticks = is_missing || leading.any(|one| one.at_most);
+    if others.iter().filter_map(|one| one.compared).any(sparse) {
+        "too few rounds were made".to_owned()
+    } else if is_unsure && has_few_ticks && row.resource == Resource::Cpu {
+        format!("{what} came in too few ticks")
+    } else if is_missing {
+        format!("{what} was not measured of all")
+    } else if has(Standing::CannotTell) {
+        "the samples scatter too much".to_owned()
+    } else if has(Standing::AsPlain) {
+        format!("none of them is told to take more {what} than no encryption")
+    } else {
+        let most = others.iter().map(|one| one.times()).fold(1.0, f64::max);
+        let most = figure(most);
+        format!("{most} times the {what} is too little to choose by")
+    }
 }
 
 /// What a row is of.
@@ -228,23 +275,18 @@ fn what(row: &Row) -> &'static str {
     }
 }
 
-/// What decides between the best and the next.
-fn choice(row: &Row, compared: &Comparison) -> String {
-    let what = what(row);
-    let (Some(first), Some(next)) = row.leaders() else {
+/// What decides between the first and the next.
+fn choice(row: &Row) -> String {
+    let Some(next) = row.others().next() else {
         return String::new();
     };
-    if row.is_relative() {
-        let [first_cost, next_cost] = [first, next].map(|one| figure(one.cost.median));
-        let without = format!("{first_cost} times the {what} without encryption");
-        format!(
-            "{} takes {without}, {} {next_cost} times",
-            first.contender, next.contender
-        )
+    let (name, times, what) = (&next.contender, times(row, next), what(row));
+    let beside = if row.is_relative() {
+        ", each beside the same without encryption"
     } else {
-        let times = figure(compared.ratio.median);
-        format!("{} takes {times} times the {what}", next.contender)
-    }
+        ""
+    };
+    format!("{name} takes {times} times the {what}{beside}")
 }
 
 fn card(advice: &Advice) -> Markup {

@@ -17,7 +17,7 @@ pub use counterparts::told as counterparts;
 pub use figures::{
     FEW_REQUESTS, NOT_TOLD, cost, figure, interval, none_ended, place, waits, within,
 };
-pub use warnings::{is_disturbed, warnings};
+pub use warnings::{is_disturbed, scatters, unended, warnings};
 
 /// Prints to standard output. Who reads it may stop before its end, as `head` does.
 pub fn print(text: &str) -> Result<()> {

@@ -191,11 +191,24 @@ pub(super) const JOBS: [Job; 8] = [
 ];
 
 /// What a contender costs.
+#[derive(Debug, Clone)]
 pub(super) struct Costs {
     /// In each round; how many times the same without encryption, where a job compares so.
     pub(super) rounds: Vec<f64>,
+    /// Whether it may cost less: its CPU time came in too few ticks to be told.
+    pub(super) at_most: bool,
     /// There: what it takes with encryption, and what without.
     pub(super) amounts: Option<(f64, f64)>,
+}
+
+impl Costs {
+    pub(super) fn of(rounds: Vec<f64>) -> Self {
+        Self {
+            rounds,
+            at_most: false,
+            amounts: None,
+        }
+    }
 }
 
 impl Evidence {
@@ -216,8 +229,21 @@ impl Job {
         one.placement != Placement::None && meant && !self.except.contains(&name)
     }
 
+    /// Who took part: of whom there is the time of each round, in all experiments.
+    pub(super) fn participants<'a>(
+        &self,
+        experiments: &[&'a Experiment],
+        x: u64,
+    ) -> Vec<&'a Contender> {
+        let all = experiments[0].series.iter().map(|one| &one.contender);
+        let all = all.filter(|one| !self.except.contains(&one.name.as_str()));
+        let measured = |name: &str| self.costs(experiments, x, name, Resource::Time).is_some();
+        all.filter(|one| measured(&one.name)).collect()
+    }
+
     /// What a contender's rounds cost, over all experiments: of a gigabyte or of a request, in
-    /// [its unit](Self::amount). None where it was not measured in all of them, or too coarsely.
+    /// [its unit](Self::amount). None where it was not measured in all of them, or where that of
+    /// the same without encryption can't be told.
     pub(super) fn costs(
         &self,
         experiments: &[&Experiment],
@@ -230,34 +256,20 @@ impl Job {
         if self.only.is_empty() {
             // Where instructions are counted, a nanosecond is one.
             let scale = if by_request { 1e6 } else { 1.0 };
-            let rounds = own.iter().map(|one| one * scale).collect();
-            return Some(Costs {
-                rounds,
-                amounts: None,
-            });
+            let rounds = own.rounds.iter().map(|one| one * scale).collect();
+            return Some(Costs { rounds, ..own });
         }
         let (_, baseline) = self.only.iter().find(|(one, _)| *one == name)?;
         let baseline = sums(experiments, x, baseline, resource, by_request)?;
+        if baseline.at_most {
+            return None;
+        }
+        let pairs = own.rounds.iter().zip(&baseline.rounds);
         Some(Costs {
-            amounts: Some((median(&own)?, median(&baseline)?)),
-            rounds: own.iter().zip(baseline).map(|(a, b)| a / b).collect(),
+            amounts: Some((median(&own.rounds)?, median(&baseline.rounds)?)),
+            rounds: pairs.map(|(with, without)| with / without).collect(),
+            at_most: own.at_most,
         })
-    }
-
-    /// Whether the CPU time of a contender, or of what it is compared with, was counted in too few
-    /// ticks to be told.
-    pub(super) fn is_coarse(&self, experiments: &[&Experiment], x: u64, name: &str) -> bool {
-        let pairs = self.only.iter().filter(|(own, _)| *own == name);
-        let names: Vec<&str> = pairs.flat_map(|(own, without)| [*own, *without]).collect();
-        let is_meant = |one: &str| match self.only {
-            [] => one == name,
-            _ => names.contains(&one),
-        };
-        let all = experiments.iter().flat_map(|one| &one.series);
-        let mut points = all
-            .filter(|one| is_meant(&one.contender.name))
-            .filter_map(|one| one.at(x));
-        points.any(|point| is_coarse(point, experiments[0].unit))
     }
 
     /// What its figures are.
@@ -296,33 +308,32 @@ impl Job {
 /// be little of them all. It is 2.5 % of so much.
 const COUNTED_SECONDS: f64 = 0.4;
 
-/// Whether CPU time came in too few ticks to be told.
-fn is_coarse(point: &Point, unit: Unit) -> bool {
-    let counted = unit.counts_instructions();
-    point.cpu_ticks_are_within(if counted {
+/// The CPU seconds that a point took less than, where they came in too few ticks to tell more.
+fn most_seconds(point: &Point, unit: Unit) -> Option<f64> {
+    let most = if unit.counts_instructions() {
         COUNTED_SECONDS
     } else {
         COARSE_SECONDS
-    })
+    };
+    point.cpu_ticks_are_within(most).then_some(most)
 }
 
-/// The sum over experiments, round by round.
+/// The sum over experiments, round by round. None where one of them has no rounds of it, or one in
+/// which nothing ended: what is missing is not free.
 fn sums(
     experiments: &[&Experiment],
     x: u64,
     name: &str,
     resource: Resource,
     by_request: bool,
-) -> Option<Vec<f64>> {
-    let mut sums: Vec<f64> = Vec::new();
-    for experiment in experiments {
+) -> Option<Costs> {
+    let mut sums = Costs::of(Vec::new());
+    for (at, experiment) in experiments.iter().enumerate() {
         let point = experiment.of(name)?.at(x)?;
-        if resource == Resource::Cpu && is_coarse(point, experiment.unit) {
-            return None;
-        }
+        let most = most_seconds(point, experiment.unit).filter(|_| resource == Resource::Cpu);
         let cost = |sample: &Sample| {
             let seconds = match resource {
-                Resource::Cpu => sample.cpu_seconds,
+                Resource::Cpu => sample.cpu_seconds.max(most.unwrap_or(0.0)),
                 Resource::Time | Resource::Latency => sample.wall_seconds,
             };
             if !by_request {
@@ -333,14 +344,14 @@ fn sums(
             Some(seconds / counts.transfers as f64)
         };
         let costs: Option<Vec<f64>> = point.samples.iter().map(cost).collect();
-        let costs = costs?;
-        if sums.is_empty() {
-            sums = vec![0.0; costs.len()];
+        let costs = costs.filter(|costs| !costs.is_empty())?;
+        sums.at_most |= most.is_some();
+        if at == 0 {
+            sums.rounds = costs;
+        } else {
+            let pairs = sums.rounds.iter().zip(costs);
+            sums.rounds = pairs.map(|(sum, cost)| sum + cost).collect();
         }
-        sums.iter_mut()
-            .zip(&costs)
-            .for_each(|(sum, cost)| *sum += cost);
-        sums.truncate(costs.len());
     }
     Some(sums)
 }

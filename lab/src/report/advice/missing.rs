@@ -27,6 +27,23 @@ fn told(one: &Contender) -> Option<Absent> {
     })
 }
 
+/// Who ran and has no figures to be judged by.
+pub(super) fn left_out(
+    job: &Job,
+    experiment: &Experiment,
+    participants: &[&Contender],
+) -> Option<String> {
+    let took_part = |name: &str| participants.iter().any(|one| one.name == name);
+    let all = experiment.series.iter().map(|one| &one.contender);
+    let left = all.filter(|one| job.is_meant(one) && one.availability.runs());
+    let left = left.filter(|one| !took_part(&one.name));
+    let left: Vec<&str> = left.map(|one| one.name.as_str()).collect();
+    (!left.is_empty()).then(|| {
+        let names = left.join(" · ");
+        format!("Left out, since figures of a direction or of a round are missing: {names}.")
+    })
+}
+
 /// The advice for a job that no figure tells about: what there is of its experiments says why.
 pub(super) fn not_measured(job: &Job, record: &Record) -> Advice {
     let ids = job.evidence[0].ids;
@@ -61,6 +78,7 @@ pub(super) fn not_measured(job: &Job, record: &Record) -> Advice {
         job: job.name,
         about: job.about,
         verdict: Verdict::NotMeasured,
+        open: Vec::new(),
         decided_by: 0,
         opposed_by: None,
         rows: Vec::new(),

@@ -5,44 +5,84 @@ use crate::host::kernel_crypto::aes_in_c;
 use crate::host::machine::Machine;
 use crate::record::Point;
 use crate::report::advice::jobs::{Job, Resource, SERVER};
+use crate::report::advice::row::{Known, why_untold};
 use crate::report::advice::{Best, Found, Row, Verdict};
 use crate::report::table::{figure, interval, place};
-use coffer_measure::comparison::{COUNTED_WITHIN, Comparison, Finding};
+use coffer_measure::comparison::{COUNTED_WITHIN, Finding, ROUNDED_BY};
 use coffer_measure::statistics::CONFIDENCE;
 
 /// What a row says, in a sentence.
 pub(super) fn reason(row: &Row) -> String {
-    let told = |one: &Best| {
-        let (median, range) = (figure(one.cost.median), interval(&one.cost));
-        let placement = one.placement.word();
-        let amounts = one.amounts.map_or(String::new(), |(with, without)| {
-            let (with, without) = (figure(with), figure(without));
-            let unit = &row.amount;
-            format!(" (medians: {with} with encryption, {without} without, in {unit})")
-        });
-        format!("{} ({placement}) {median}{range}{amounts}", one.contender)
+    let Some(first) = row.first() else {
+        return String::new();
     };
-    let unit = &row.unit;
-    match (row.leaders(), row.compared) {
-        ((Some(first), Some(second)), Some(compared)) => {
-            let both = format!("{} against {}", told(first), told(second));
-            format!("{unit}: {both}: {}.", times(&compared, row.is_relative()))
-        }
-        ((Some(first), _), _) => format!("{unit}: {}.", told(first)),
-        _ => String::new(),
+    let mut text = format!("{}: {}", row.unit, told(row, first));
+    let which = [("", "the second"), (";", "the third")];
+    for (one, (stop, which)) in row.others().zip(which) {
+        let (other, finding) = (told(row, one), finding(row, one, which));
+        text += &format!("{stop} against {other}: {finding}");
+    }
+    text + "."
+}
+
+fn told(row: &Row, one: &Best) -> String {
+    let most = most(one);
+    let amounts = one.amounts.map_or(String::new(), |(with, without)| {
+        let (with, without) = (figure(with), figure(without));
+        let unit = &row.amount;
+        format!(" (medians: {most}{with} with encryption, {without} without, in {unit})")
+    });
+    let (name, placement) = (&one.contender, one.placement.word());
+    format!("{name} ({placement}) {}{amounts}", amount(one))
+}
+
+/// What one takes, as far as it is told.
+pub fn amount(one: &Best) -> String {
+    let range = interval(&one.cost);
+    let range = if one.at_most { "" } else { range.as_str() };
+    format!("{}{}{range}", most(one), figure(one.cost.median))
+}
+
+fn most(one: &Best) -> &'static str {
+    ["", "less than "][usize::from(one.at_most)]
+}
+
+/// How many times the first it takes, in words.
+pub fn times(row: &Row, one: &Best) -> String {
+    let times = figure(one.times());
+    match row.known(one) {
+        Known::All => times,
+        Known::Least => format!("at least {times}"),
+        Known::Most => format!("at most {times}"),
+        Known::Nothing => "an unknown number of".to_owned(),
     }
 }
 
-fn times(compared: &Comparison, is_relative: bool) -> String {
-    let (median, range) = (figure(compared.ratio.median), interval(&compared.ratio));
-    match compared.finding {
-        Finding::More | Finding::Less => {
-            let what = ["the second takes", "the second’s is"][usize::from(is_relative)];
-            format!("{what} {median} times as much{range}")
+fn finding(row: &Row, one: &Best, which: &str) -> String {
+    let (Some(found), true) = (one.compared, row.known(one) != Known::Nothing) else {
+        return "can’t tell".to_owned();
+    };
+    let times = times(row, one);
+    let range = interval(&found.ratio);
+    let range = match row.known(one) {
+        Known::All => range.as_str(),
+        _ => "",
+    };
+    match found.finding {
+        Finding::More | Finding::Less if row.is_relative() => {
+            format!("{which}’s is {times} times as much{range}")
         }
+        Finding::More | Finding::Less => format!("{which} takes {times} times as much{range}"),
         Finding::Same => "no difference".to_owned(),
-        Finding::CannotTell => format!("can’t tell, {median} times{range}"),
+        Finding::CannotTell => format!("can’t tell, {times} times{range}"),
     }
+}
+
+/// Who took part and can't be told: that keeps its placement in question.
+pub(super) fn untold(row: &Row) -> Option<String> {
+    let (unit, why) = (&row.unit, why_untold(row.resource));
+    let names = row.untold.join(" · ");
+    (!names.is_empty()).then(|| format!("{unit}: {why}: {names}."))
 }
 
 /// What is to be said where the same without encryption takes more.
@@ -141,26 +181,29 @@ pub(super) fn advised(rows: &[Row], verdict: Verdict) -> Vec<String> {
         return Vec::new();
     };
     let told = |row: &Row| {
-        let (best, own) = (row.leaders().0?, row.at(placement)?);
-        let doubt = if own.is_told {
+        let own = row.at(placement)?;
+        let found = own.compared?;
+        let takes_more = found.finding != Finding::Same && found.ratio.median > 1.0 + ROUNDED_BY;
+        let doubt = if own.is_told() {
             ""
         } else {
             " (the samples don’t tell that)"
         };
-        (own.placement != best.placement).then(|| {
+        takes_more.then(|| {
             format!(
-                "Of what is advised, {} takes {} {}: {} times the best{doubt}.",
+                "Of what is advised, {} takes {}{} {}: {} times the best{doubt}.",
                 own.contender,
+                most(own),
                 figure(own.cost.median),
                 row.unit,
-                figure(own.times)
+                times(row, own)
             )
         })
     };
     rows.iter().filter_map(told).collect()
 }
 
-/// Who of a placement can’t be told from its cheapest, or differs too little to choose by.
+/// Who of a placement can’t be told from its best, or differs too little to choose by.
 pub(super) fn alike(row: &Row) -> Option<String> {
     let told = row.best.iter().filter(|one| !one.alike.is_empty());
     let told = told.map(|one| {
@@ -178,10 +221,17 @@ pub(super) fn alike(row: &Row) -> Option<String> {
 }
 
 /// What counts are worth.
-pub(super) fn of_this_length(rows: &[Row]) -> Option<String> {
+pub(super) fn counted(rows: &[Row]) -> Option<String> {
+    let has_counts = |row: &Row| row.resource == Resource::Cpu;
+    let what = if rows.iter().any(has_counts) {
+        "instructions and simulated time"
+    } else {
+        "simulated time only"
+    };
     rows.iter().any(|row| row.counted).then(|| {
         format!(
-            "Counts are of a run of this length; one of another length may count the same work up \
+            "This is judged by {what}: nothing here is CPU time, or time of a real processor. \
+             Counts are of a run of this length; one of another length may count the same work up \
              to 16 % otherwise. Less than {:.0} % between two is no ground to choose.",
             COUNTED_WITHIN * 100.0
         )

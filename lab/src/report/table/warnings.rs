@@ -33,20 +33,14 @@ pub fn warnings(experiment: &Experiment) -> Vec<String> {
         let share = percent(noise.stolen_share);
         warnings.push(format!("the host took {share} of the machine away"));
     }
-    let points = experiment.series.iter().flat_map(|series| &series.points);
-    let estimates: Vec<_> = points.filter_map(|p| p.estimate(experiment.unit)).collect();
-    let uncertain = estimates
-        .iter()
-        .filter(|e| e.uncertainty() > UNCERTAIN)
-        .count();
+    let (uncertain, of) = uncertain(experiment);
     if uncertain > 0 {
-        let (of, limit) = (estimates.len(), percent(UNCERTAIN));
+        let limit = percent(UNCERTAIN);
         warnings.push(format!(
             "{uncertain} of {of} figures are less sure than ±{limit}"
         ));
     }
-    let points = experiment.series.iter().flat_map(|series| &series.points);
-    let unended: usize = points.map(|point| point.unended(experiment.unit)).sum();
+    let unended = unended(experiment);
     if unended > 0 {
         warnings.push(format!(
             "samples in which nothing ended within the time: {unended}"
@@ -55,12 +49,32 @@ pub fn warnings(experiment: &Experiment) -> Vec<String> {
     warnings
 }
 
+/// How many figures are uncertain, and of how many.
+fn uncertain(experiment: &Experiment) -> (usize, usize) {
+    let points = experiment.series.iter().flat_map(|series| &series.points);
+    let estimates: Vec<_> = points.filter_map(|p| p.estimate(experiment.unit)).collect();
+    let wide = estimates.iter().filter(|e| e.uncertainty() > UNCERTAIN);
+    (wide.count(), estimates.len())
+}
+
+/// Whether figures of an experiment scatter.
+pub fn scatters(experiment: &Experiment) -> bool {
+    uncertain(experiment).0 > 0
+}
+
+/// In how many samples nothing ended within the time.
+pub fn unended(experiment: &Experiment) -> usize {
+    let points = experiment.series.iter().flat_map(|series| &series.points);
+    points.map(|point| point.unended(experiment.unit)).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::contender::Placement;
     use crate::record::planted::{self, point, series};
     use crate::record::{Noise, Unit};
+    use crate::report::page;
 
     /// An experiment with one figure of these speeds.
     fn experiment(noise: Noise, speeds: &[f64]) -> Experiment {
@@ -119,5 +133,19 @@ mod tests {
             is_disturbed(&experiment(noise, &WIDE))
         };
         assert!(disturbed(0.12, 0.0) && disturbed(0.0, 0.03) && !disturbed(0.0, 0.0));
+    }
+
+    /// The banner of a page says what is the matter, and nothing else.
+    #[test]
+    fn what_never_ended_is_not_said_to_scatter() {
+        let told = |speeds: &[f64]| {
+            let calm = experiment(Noise::default(), speeds);
+            page(&planted::record(vec![calm]), &[])
+        };
+        let [scatter, ended] = ["less sure than ±10 %.", "1 of 1 experiments nothing ended"];
+        let unended = told(&[100.0, 0.0, 0.0]);
+        assert!(unended.contains(ended) && !unended.contains(scatter));
+        let wide = told(&WIDE);
+        assert!(wide.contains(scatter) && !wide.contains(ended));
     }
 }
