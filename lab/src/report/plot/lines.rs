@@ -197,15 +197,11 @@ mod tests {
     /// the next name.
     #[test]
     fn a_name_has_no_more_room_than_its_rows() {
+        let experiment = Experiment::new("net/x", Axis::BlockBytes, Unit::MegabytesPerSecond);
         let wide = "W".repeat(160);
-        let drawn = drawn(
-            &[
-                mark("user s0", &wide, 1, 1.0),
-                mark("user s0", &wide, 2, 2.0),
-            ],
-            &[],
-        );
-        assert!(drawn.unwrap().contains(";--height:144px\"><svg"));
+        let all = [(1, 1.0), (2, 2.0)].map(|(x, value)| mark("user s0", &wide, x, value));
+        let drawn = lines(&experiment, &all, &[], &all).unwrap();
+        assert!(drawn.into_string().contains(";--height:144px\"><svg"));
     }
 
     #[test]
