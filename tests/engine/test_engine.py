@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
 from harness.administration import run
 from harness.auditing import eventually, export
@@ -165,6 +165,20 @@ def test_administration_tells_nothing_that_the_log_does_not_have(store, first):
     finally:
         store.process.send_signal(signal.SIGCONT)
     making.wait(60)
+
+
+def test_readers_hear_of_no_deletion_that_the_log_does_not_have(store, first):
+    s3 = client(first, first.credentials(), read_timeout=2)
+    s3.create_bucket(Bucket=BUCKET)
+    store.process.send_signal(signal.SIGSTOP)
+    try:
+        for call in (s3.delete_bucket, s3.head_bucket):
+            with pytest.raises((ReadTimeoutError, ClientError)) as caught:
+                call(Bucket=BUCKET)
+            told = getattr(caught.value, "response", None)
+            assert told is None or told["ResponseMetadata"]["HTTPStatusCode"] == 503, told
+    finally:
+        store.process.send_signal(signal.SIGCONT)
 
 
 def test_a_first_start_that_was_killed_is_begun_anew(tmp_path, store):

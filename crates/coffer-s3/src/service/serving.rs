@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use coffer_vault::VaultError;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
@@ -31,6 +32,15 @@ use crate::signature::claimed_key::{ClaimedKey, failure};
 use crate::signature::payload::{Payload, unsigned_payload};
 use crate::signature::requirements;
 use crate::transfers::announce::is_announcement;
+
+/// Codes of refusals that follow from acts: of buckets that were made or taken away, and of rights.
+const TELLS_OF_ACTS: [&str; 5] = [
+    "AccessDenied",
+    "BucketAlreadyExists",
+    "BucketAlreadyOwnedByYou",
+    "InvalidAccessKeyId",
+    "NoSuchBucket",
+];
 
 impl Serving {
     /// Refuses a head that is too long; an address that is not percent-encoded, and could mean the
@@ -105,11 +115,7 @@ impl Serving {
             let status = response.status();
             asked.allow(&rules, status, response.headers_mut());
         }
-        let mut code = finish_response::complete(&mut response, &context);
-        if let Err(refusal) = answer_room::hold(&mut response, context.answer()) {
-            response = refused(refusal)?;
-            code = finish_response::complete(&mut response, &context);
-        }
+        let (response, code) = self.complete(response, &context).await?;
         self.note(&response, &context, code.as_deref(), is_throttled);
         if let Some(code) = code.as_deref()
             && let Some(failure) = failure(code, context.is_signed_in(), claim)
@@ -117,6 +123,34 @@ impl Serving {
             self.sign_in_failed(claim, failure, peer, context.is_signed_in());
         }
         Ok(response.map(|body| ResponseBody::new(body, in_flight)))
+    }
+
+    /// Completes an answer once it may be told and has room. Gives the error's code as well.
+    async fn complete(
+        &self,
+        mut response: HttpResponse,
+        context: &RequestContext,
+    ) -> Result<(HttpResponse, Option<String>), HttpError> {
+        let mut code = finish_response::complete(&mut response, context);
+        if let Err(error) = self.settle(code.as_deref()).await {
+            response = refused(from_vault(error))?;
+            code = finish_response::complete(&mut response, context);
+        }
+        if let Err(refusal) = answer_room::hold(&mut response, context.answer()) {
+            response = refused(refusal)?;
+            code = finish_response::complete(&mut response, context);
+        }
+        Ok((response, code))
+    }
+
+    /// Waits before an answer of this code goes out, where it tells which buckets there are, or who
+    /// may use them: another gateway could still go on without that. What is told of objects has
+    /// waited already.
+    async fn settle(&self, code: Option<&str>) -> Result<(), VaultError> {
+        match code {
+            Some(code) if TELLS_OF_ACTS.contains(&code) => self.at.vault.settle_refusal().await,
+            _ => Ok(()),
+        }
     }
 
     /// Checks who signed a request, and notes who did. Gives what is known of its body, and whether

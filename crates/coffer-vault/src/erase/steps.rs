@@ -120,6 +120,7 @@ impl Vault {
             connections,
         } = inner.open_buckets.bar(&ids);
         let connection_count = connections.iter().map(|noted| noted.count()).sum();
+        let being_ordered = inner.system.begin_ordering(&ids);
         let aside = Aside {
             draft_id: doomed.id(),
             level: doomed.whole_level(),
@@ -142,6 +143,7 @@ impl Vault {
             Ok(draft) => draft,
             Err(error) => return self.spare(aside, open, error).await,
         };
+        drop(being_ordered);
         let keys = {
             let (inner, draft) = (inner.clone(), draft.clone());
             blocking(move || Ok(destroy_keys(&inner.keystore, &draft)))

@@ -180,11 +180,9 @@ impl System {
 
     /// Why a bucket that was looked up is out of use, or was a moment ago.
     pub(crate) fn out_of_use(&self, row: &BucketRow) -> VaultError {
-        // In this order: when a doubt is over, the bucket is in use again before that is told.
-        let may_be_there = self.has_doubt() || !row.is_out_of_use();
         let buckets = self.buckets.read();
-        let is_in_doubt = may_be_there && buckets.by_id.contains_key(&row.id);
-        if is_in_doubt || buckets.going.is_doubtful(row.id) {
+        // One that is being removed stays until that is committed, and may be shown again.
+        if buckets.by_id.contains_key(&row.id) || buckets.going.is_doubtful(row.id) {
             VaultError::BucketInDoubt
         } else {
             VaultError::NoSuchBucket

@@ -118,6 +118,30 @@ async fn what_a_lock_spares_at_the_last_look_still_counts() {
     vault.close().await;
 }
 
+/// A lock may spare it, and readers would have been told that it is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erase_that_may_be_refused_yet_is_told_neither_way() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, ids) = scene(data.path()).await;
+    let row = vault.inner.system.bucket_of_id(ids[0]).unwrap();
+    let (looking, looked_for) = (vault.clone(), row.clone());
+    *vault.inner.probe.lock() = Some(Box::new(move |_| {
+        let found = looking.looked_after(&LOCAL, &looked_for.name);
+        assert!(matches!(found, Err(VaultError::BucketInDoubt)), "{found:?}");
+        let out_of_use = looking.inner.system.out_of_use(&looked_for);
+        assert!(matches!(out_of_use, VaultError::BucketInDoubt));
+        let held = Lock {
+            has_hold: true,
+            ..Lock::default()
+        };
+        drop(looking.inner.system.cover_lock(&looked_for, held).unwrap());
+    }));
+    assert!(vault.erase_bucket(&LOCAL, &row.name).await.is_err());
+    vault.inner.probe.lock().take();
+    assert!(vault.looked_after(&LOCAL, &row.name).is_ok());
+    vault.close().await;
+}
+
 /// Nothing below that count is told of it, to gateways that follow neither.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_spared_bucket_committed_last_is_known() {

@@ -203,6 +203,15 @@ impl Vault {
         self.check_serves()
     }
 
+    /// Before a refusal is told that follows from what an act of administration has done: waits as
+    /// a read does, where the server is a gateway of an engine.
+    ///
+    /// # Errors
+    /// [`CopyError`](crate::CopyError): `NotYet`, `NotAnyMore`.
+    pub async fn settle_refusal(&self) -> Result<()> {
+        self.inner.copies.waited_for.settle_read(None).await
+    }
+
     /// By which gateways of one engine know each other.
     pub fn gateway_key(&self) -> SecretKey {
         let key = self.inner.keystore.system_key();

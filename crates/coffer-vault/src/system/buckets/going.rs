@@ -29,9 +29,36 @@ impl Going {
         self.doubtful.contains_key(&id) && self.rows.contains_key(&id)
     }
 
+    fn begin_doubt(&mut self, ids: &[BucketId]) {
+        for id in ids {
+            *self.doubtful.entry(*id).or_default() += 1;
+        }
+    }
+
+    fn end_doubt(&mut self, ids: &[BucketId]) {
+        for id in ids {
+            if let Some(count) = self.doubtful.get_mut(id) {
+                *count -= 1;
+            }
+        }
+        self.doubtful.retain(|_, count| *count > 0);
+    }
+
     /// All of which that is in doubt.
     pub(super) fn doubtful(&self) -> impl Iterator<Item = &Arc<BucketRow>> {
         self.doubtful.keys().filter_map(|id| self.rows.get(id))
+    }
+}
+
+/// While it is not known whether an erase will be ordered.
+pub(crate) struct BeingOrdered<'a> {
+    system: &'a System,
+    ids: Vec<BucketId>,
+}
+
+impl Drop for BeingOrdered<'_> {
+    fn drop(&mut self) {
+        self.system.buckets.write().going.end_doubt(&self.ids);
     }
 }
 
@@ -54,24 +81,26 @@ impl System {
     /// It is in doubt whether an erase is ordered that has set these buckets aside, until
     /// [`System::end_erase_doubt`].
     pub(crate) fn begin_erase_doubt(&self, ids: &[BucketId]) {
-        let mut buckets = self.buckets.write();
-        buckets.going.doubts += 1;
-        for id in ids {
-            *buckets.going.doubtful.entry(*id).or_default() += 1;
-        }
+        let going = &mut self.buckets.write().going;
+        going.doubts += 1;
+        going.begin_doubt(ids);
     }
 
     /// One of these doubts is over.
     pub(crate) fn end_erase_doubt(&self, ids: &[BucketId]) {
-        let mut buckets = self.buckets.write();
-        let going = &mut buckets.going;
+        let going = &mut self.buckets.write().going;
         going.doubts = going.doubts.saturating_sub(1);
-        for id in ids {
-            if let Some(count) = going.doubtful.get_mut(id) {
-                *count -= 1;
-            }
+        going.end_doubt(ids);
+    }
+
+    /// An erase of these buckets is asked for, and not ordered yet: it may be refused. Until this is
+    /// dropped, readers are told of none of them that it is there, or that it is not.
+    pub(crate) fn begin_ordering(&self, ids: &[BucketId]) -> BeingOrdered<'_> {
+        self.buckets.write().going.begin_doubt(ids);
+        BeingOrdered {
+            system: self,
+            ids: ids.to_vec(),
         }
-        going.doubtful.retain(|_, count| *count > 0);
     }
 
     /// Whether buckets may be out of sight that are not to be erased: then what is not among
