@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 use crate::limits::MIGRATE_VERSIONS;
 use crate::migrate::error::MigrateError;
 use crate::mover::{MoverError, Seen, is_unfinished, mtime_text};
-use crate::s3::{Client, EmptyPages, ListedObject, ListedVersion};
+use crate::s3::{Client, ListedObject, ListedVersion, Paging};
 
 pub(super) use self::hidden::Hidden;
 
@@ -60,6 +60,7 @@ impl Names {
     }
 }
 
+#[derive(PartialEq, Eq, Hash)]
 enum After {
     First,
     Version((String, String)),
@@ -75,7 +76,7 @@ pub(super) struct Listed {
     side: &'static str,
     page: VecDeque<ListedVersion>,
     after: After,
-    empty: EmptyPages,
+    paging: Paging,
     last: Option<String>,
 }
 
@@ -93,7 +94,7 @@ impl Listed {
             side,
             page: VecDeque::new(),
             after: After::First,
-            empty: EmptyPages::default(),
+            paging: Paging::default(),
             last: None,
         }
     }
@@ -166,7 +167,9 @@ impl Listed {
                 }
             };
             self.page = page.into();
-            self.empty.count(&self.client, self.page.is_empty())?;
+            let next = (self.after != After::End).then_some(&self.after);
+            self.paging
+                .follow(&self.client, self.page.is_empty(), next)?;
         }
         Ok(self.page.front())
     }

@@ -27,6 +27,15 @@ pub enum MoverError {
         /// The prefix.
         prefix: String,
     },
+    /// What was deleted is listed all the same, or more is stored than is deleted.
+    #[error(
+        "as many names as before begin with {prefix}, after so many were deleted: others store \
+         there, or the server does not do what it says; run this again once nothing is stored there"
+    )]
+    StillListed {
+        /// The prefix.
+        prefix: String,
+    },
     /// A sealed transfer failed.
     #[error(transparent)]
     Sealed(#[from] SealedError),
@@ -196,6 +205,7 @@ impl MoverError {
             Self::Local { .. } => "local_file_failed",
             Self::Unsuitable { .. } => "unsuitable_file",
             Self::SourceChanged { .. } => "source_changed",
+            Self::StillListed { .. } => "still_listed",
             Self::ObjectChanged => "object_changed",
             Self::Damaged { .. } | Self::DamagedOutput { .. } | Self::StoredOtherwise { .. } => {
                 "checksum_mismatch"

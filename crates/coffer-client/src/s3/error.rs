@@ -39,6 +39,21 @@ pub enum S3Error {
         /// Why.
         problem: String,
     },
+    /// A list has a name in it that was not asked for.
+    #[error(
+        "{endpoint} lists {key}, which does not begin with {prefix}, as was asked for: nothing is \
+         done by such a list; name objects one by one, or use a service that heeds prefixes",
+        key = key.escape_debug(),
+        prefix = prefix.escape_debug()
+    )]
+    Unasked {
+        /// The server.
+        endpoint: String,
+        /// What was asked for.
+        prefix: String,
+        /// What is listed.
+        key: String,
+    },
     /// The answer is not what S3 answers.
     #[error(
         "{endpoint} gave an answer that {problem}; is there an S3 service at that address, and no \
@@ -118,7 +133,7 @@ impl S3Error {
         match self {
             Self::Broken { .. } | Self::Unreadable { .. } => true,
             Self::Refused { status, .. } => matches!(status, 502 | 504),
-            Self::Client(_) => false,
+            Self::Client(_) | Self::Unasked { .. } => false,
         }
     }
 
@@ -138,7 +153,7 @@ impl S3Error {
                 matches!(status, 429 | 500 | 502 | 503 | 504)
                     || damaged_on_the_way.contains(&code.as_str())
             }
-            Self::Client(_) | Self::Unreadable { .. } => false,
+            Self::Client(_) | Self::Unasked { .. } | Self::Unreadable { .. } => false,
         }
     }
 

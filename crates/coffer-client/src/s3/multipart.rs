@@ -10,7 +10,7 @@ use crate::s3::body::Sent;
 use crate::s3::checksum::{Algorithm, Checksum, Running, md5_of_hex};
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
-use crate::s3::listing::EmptyPages;
+use crate::s3::listing::is_truncated;
 use crate::s3::objects::{ObjectName, Stored};
 use crate::s3::request::Request;
 use crate::s3::since::asked_at;
@@ -147,22 +147,19 @@ impl Client {
         upload_id: &str,
     ) -> Result<Vec<ListedPart>, S3Error> {
         let mut parts = Vec::new();
-        let mut after: Option<String> = None;
-        let mut empty = EmptyPages::default();
+        let mut after = 0;
         loop {
             let mut request = name.request(Method::GET).query("uploadId", upload_id);
-            if let Some(after) = after.take() {
-                request = request.query("part-number-marker", after);
+            if after > 0 {
+                request = request.query("part-number-marker", after.to_string());
             }
             let (answer, _) = self.document(&request).await?;
             if answer.name != "ListPartsResult" {
                 return Err(self.unreadable("is no list of parts"));
             }
-            empty.count(self, answer.all("Part").next().is_none())?;
             parts.extend(answer.all("Part").filter_map(listed_part));
-            let next = answer.value_of("NextPartNumberMarker");
-            match next.filter(|_| answer.is_true("IsTruncated")) {
-                Some(next) => after = Some(next.to_owned()),
+            match next_part(&answer, after).map_err(|problem| self.unreadable(problem))? {
+                Some(next) => after = next,
                 None => return Ok(parts),
             }
         }
@@ -219,15 +216,15 @@ impl Client {
         etag: &str,
     ) -> Result<Option<Vec<u64>>, S3Error> {
         let mut parts: Vec<u64> = Vec::new();
-        let mut after: Option<String> = None;
+        let mut after = 0;
         loop {
             let mut request = name
                 .request(Method::GET)
                 .query("attributes", "")
                 .header("x-amz-object-attributes", "ETag,ObjectParts")
                 .header("x-amz-max-parts", "1000");
-            if let Some(after) = after.take() {
-                request = request.header("x-amz-part-number-marker", after);
+            if after > 0 {
+                request = request.header("x-amz-part-number-marker", after.to_string());
             }
             let (answer, _) = self.document(&request).await?;
             let told = answer.value_of("ETag").unwrap_or(etag);
@@ -241,12 +238,12 @@ impl Client {
             let Some(page) = page.collect::<Option<Vec<u64>>>() else {
                 return Ok(None);
             };
-            let is_last = page.is_empty() || !list.is_true("IsTruncated");
             parts.extend(page);
-            if is_last || parts.len() as u64 > PART_COUNT_MAX {
-                return Ok(Some(parts));
+            match next_part(list, after) {
+                Ok(Some(next)) => after = next,
+                Ok(None) => return Ok(Some(parts)),
+                Err(_) => return Ok(None),
             }
-            after = list.value_of("NextPartNumberMarker").map(str::to_owned);
         }
     }
 
@@ -351,6 +348,19 @@ pub(crate) fn etag_of_parts(parts: &[DonePart]) -> Option<String> {
 /// ETags stand with quotes in headers, and without in some documents.
 fn bare(etag: &str) -> &str {
     etag.trim_matches('"')
+}
+
+/// The part that the next page of a list of parts comes behind; none at the end of it, where many
+/// services name the last part all the same. Numbers that go forward come to an end.
+fn next_part(page: &Element, after: u32) -> Result<Option<u32>, &'static str> {
+    if !is_truncated(page)? {
+        return Ok(None);
+    }
+    let next = page.value_of("NextPartNumberMarker");
+    let next = next.and_then(|next| next.parse().ok());
+    let next = next.filter(|next| *next > after && u64::from(*next) <= PART_COUNT_MAX);
+    next.map(Some)
+        .ok_or("is a part of a list of parts that does not go on behind it")
 }
 
 fn listed_part(part: &Element) -> Option<ListedPart> {
