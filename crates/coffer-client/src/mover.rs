@@ -64,6 +64,7 @@ pub use self::sealed_way::Transfer;
 
 pub(crate) use self::journal::make_own;
 pub(crate) use self::plan::{part_bytes, pieces};
+pub(crate) use self::put::is_as_sent;
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::{Seen, Source};
 pub(crate) use self::target::{folder_of, is_open_file, is_trusted, is_unfinished};

@@ -106,8 +106,13 @@ pub enum MoverError {
         found: String,
     },
     /// What the server stored is not what was sent.
-    #[error("the server stored something else than was sent ({told}, but {sent} was sent)")]
+    #[error(
+        "the server stored something else in {object} than was sent ({told}, but {sent} was sent): \
+         what is there is not to be relied on; put it again"
+    )]
     StoredOtherwise {
+        /// The object.
+        object: String,
         /// What it told.
         told: String,
         /// What was sent.
@@ -200,12 +205,12 @@ impl MoverError {
             },
             Self::Absent { name, has_bucket } => code_of_absent(name, *has_bucket),
             Self::NoneBegins { .. } => "NoSuchKey",
+            Self::StillListed { .. } => "still_listed",
             Self::Sealed(_) => "sealed_transfer_failed",
             Self::Location { .. } => "invalid_argument",
             Self::Local { .. } => "local_file_failed",
             Self::Unsuitable { .. } => "unsuitable_file",
             Self::SourceChanged { .. } => "source_changed",
-            Self::StillListed { .. } => "still_listed",
             Self::ObjectChanged => "object_changed",
             Self::Damaged { .. } | Self::DamagedOutput { .. } | Self::StoredOtherwise { .. } => {
                 "checksum_mismatch"

@@ -199,7 +199,10 @@ impl Client {
         read
     }
 
-    async fn read_document(&self, answer: Answer) -> Result<(Element, HeaderMap), S3Error> {
+    pub(super) async fn read_document(
+        &self,
+        answer: Answer,
+    ) -> Result<(Element, HeaderMap), S3Error> {
         let (status, headers) = (answer.status, answer.headers.clone());
         let body = answer.whole(S3_ANSWER_BYTES).await?;
         if body.trim_ascii().is_empty() {

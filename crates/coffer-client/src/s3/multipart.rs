@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
@@ -105,8 +107,20 @@ impl Client {
             .query("uploadId", upload_id)
             .headers(headers)
             .body(body, sent);
-        let answer = self.send(&request).await?;
-        self.stored(&request, &answer.headers)
+        let mut attempt = 0;
+        loop {
+            let error = match self.part_once(&request).await {
+                Ok(stored) => return Ok(stored),
+                Err(error) => error,
+            };
+            attempt += 1;
+            self.pause(attempt, error).await?;
+        }
+    }
+
+    async fn part_once(&self, request: &Request) -> Result<Stored, S3Error> {
+        let answer = self.send_once(request).await?;
+        self.stored(request, answer).await
     }
 
     /// Has the server copy a range of an object, its end included, to a part.
@@ -177,17 +191,12 @@ impl Client {
         whole: Option<&Checksum>,
     ) -> Result<Stored, S3Error> {
         let request = completion(awaited.name, upload_id, parts, whole);
-        self.store(awaited, || self.complete_once(&request, whole))
-            .await
+        self.store(awaited, || self.complete_once(&request)).await
     }
 
-    async fn complete_once(
-        &self,
-        request: &Request,
-        whole: Option<&Checksum>,
-    ) -> Result<Stored, S3Error> {
+    async fn complete_once(&self, request: &Request) -> Result<Stored, S3Error> {
         let answer = self.document_once(request).await?;
-        completed(whole, answer).map_err(|problem| self.unreadable(problem))
+        completed(answer).map_err(|problem| self.unreadable(problem))
     }
 
     /// The same with headers such as `if-match`, and who is told when a request failed.
@@ -202,7 +211,7 @@ impl Client {
         let mut request = completion(name, upload_id, parts, whole).headers(conditions);
         request.sent = sent;
         let answer = self.document(&request).await?;
-        completed(whole, answer).map_err(|problem| self.unreadable(problem))
+        completed(answer).map_err(|problem| self.unreadable(problem))
     }
 
     /// How long the parts of an object are, in order, where the server lists them: of the content
@@ -317,22 +326,23 @@ fn completion(
     request.body(Bytes::from(document.to_xml()), None)
 }
 
-/// What the answer to a completion says.
-fn completed(
-    whole: Option<&Checksum>,
-    (answer, headers): (Element, HeaderMap),
-) -> Result<Stored, &'static str> {
+/// What the answer to a completion says; of checksums, that of the whole object.
+fn completed((answer, headers): (Element, HeaderMap)) -> Result<Stored, &'static str> {
     // Some services call it …Response, or …Output.
     if !answer.name.starts_with("CompleteMultipartUpload") {
         return Err("is no S3 answer to the end of an upload");
     }
     let mut stored = Stored::of_headers(&headers);
-    stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
-    let told = answer.value_of(&ALGORITHM.element());
+    let etag = answer.value_of("ETag");
+    stored.etag = etag.ok_or("ends an upload, and names no ETag")?.to_owned();
     let is_of_all = answer.text_of("ChecksumType") != Some("COMPOSITE");
-    stored.checksum = whole
-        .filter(|whole| is_of_all && told == Some(&whole.text()))
-        .cloned();
+    let told = { answer.value_of(&ALGORITHM.element()) }.filter(|_| is_of_all);
+    if let Some(value) = told.and_then(|text| BASE64.decode(text).ok()) {
+        stored.checksum = Some(Checksum {
+            algorithm: ALGORITHM,
+            value,
+        });
+    }
     Ok(stored)
 }
 

@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hyper::body::Bytes;
 use tokio::task::block_in_place;
 
-use super::Done;
 use super::state::{Begun, StoredPart, journal};
+use super::{Done, is_as_sent};
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -308,7 +308,10 @@ impl Mover {
                 .client
                 .upload_part(&upload.name, part, &headers, body, sent);
             let error = match storing.await {
-                Ok(stored) => return Ok(done(stored.etag, was_sealed, Some(stored.is_unverified))),
+                Ok(stored) => {
+                    is_as_sent(&upload.name, stored.checksum.as_ref(), &sum)?;
+                    return Ok(done(stored.etag, was_sealed, Some(stored.is_unverified)));
+                }
                 Err(error) => error,
             };
             // The answer to a commit may be lost, and the part be there.

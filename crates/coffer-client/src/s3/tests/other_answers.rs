@@ -3,7 +3,7 @@
 use http::Method;
 use hyper::body::Bytes;
 
-use super::{answer, counting, server};
+use super::{SLOW, answer, counting, server};
 use crate::s3::listing::Paging;
 use crate::s3::{Client, DonePart, ObjectName, S3Error};
 
@@ -86,7 +86,8 @@ async fn an_upload_ends_by_its_result_alone() {
         etag: "e".to_owned(),
         checksum: None,
     };
-    for wrong in ["", "<Other><ETag>e</ETag></Other>"] {
+    let untagged = "<CompleteMultipartUploadResult/>";
+    for wrong in ["", "<Other><ETag>e</ETag></Other>", untagged] {
         let (client, serving) = server(&[&answer("200 OK", wrong)]);
         let parts = std::slice::from_ref(&part);
         let ended = client.complete_upload_if(&name, "u", parts, None, (&[], None));
@@ -243,4 +244,34 @@ async fn lists_of_buckets_that_come_round_have_an_end() {
     let (client, serving) = server(&[&a, &b, &a]);
     is_told(client.list_buckets().await);
     serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_behind_the_head_of_a_success_is_not_stored() {
+    let name = ObjectName::new("b", "k");
+    let denied = answer("200 OK", "<Error><Code>AccessDenied</Code></Error>");
+    let (client, serving) = server(&[&denied]);
+    let stored = client.put_object(&name, &[], Bytes::from_static(b"1"), None);
+    assert_eq!(stored.await.unwrap_err().code(), Some("AccessDenied"));
+    serving.join().unwrap();
+    let (late, done) = (answer("200 OK", SLOW), answer("200 OK", ""));
+    let (client, serving) = server(&[&late, &done]);
+    let part = client.upload_part(&name, ("u", 1), &[], Bytes::from_static(b"1"), None);
+    assert_eq!(part.await.unwrap().etag, "\"e\"");
+    serving.join().unwrap();
+    let (client, serving) = server(&[&answer("206 Partial Content", "")]);
+    let part = client.upload_part(&name, ("u", 1), &[], Bytes::from_static(b"1"), None);
+    is_told(part.await);
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_headers_are_no_other_protocol() {
+    let headers: String = (0..5_000).map(|it| format!("x-h{it}: 1\r\n")).collect();
+    let many = format!("HTTP/1.1 200 OK\r\n{headers}content-length: 0\r\n\r\n");
+    let (client, serving) = server(&[&many]);
+    let request = ObjectName::new("b", "k").request(Method::GET);
+    let told = client.send_once(&request).await.err().unwrap().to_string();
+    assert!(!told.contains("plain HTTP"), "{told}");
+    drop(serving);
 }
