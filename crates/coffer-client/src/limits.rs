@@ -160,6 +160,9 @@ pub const REMOVE_KEPT: usize = 1_000_000;
 /// How long work that was told to stop may take to its next pause.
 pub(crate) const REST_WAIT: Duration = Duration::from_secs(5);
 
+/// How long, of that, the answer to the beginning of an upload may take, and that to its end.
+pub(crate) const BEGIN_WAIT: Duration = Duration::from_secs(2);
+
 /// How often it is looked whether it has stopped.
 pub(crate) const REST_PAUSE: Duration = Duration::from_millis(5);
 

@@ -2,6 +2,8 @@
 
 mod announced;
 
+mod beginning;
+
 mod state;
 
 mod verdict;

@@ -136,7 +136,7 @@ impl Mover {
 
     /// Finds the upload that was begun before of the same file, or begins one.
     async fn begin(
-        &self,
+        self: &Arc<Self>,
         source: &Source,
         name: &ObjectName,
         part_bytes: u64,
@@ -167,7 +167,7 @@ impl Mover {
                 Err(error) => return Err(error.into()),
             }
         }
-        let start = self.client.create_upload(name, &headers).await?;
+        let start = self.begin_upload(name, &headers).await?;
         let begun = Begun {
             upload_id: start.upload_id,
             compares: start.compares,
