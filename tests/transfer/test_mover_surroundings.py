@@ -224,9 +224,10 @@ def test_tls_and_plain_http_at_the_wrong_port(mover, server, tmp_path):
     for answer in (b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n", b""):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
-            answering = threading.Thread(target=answer_once, args=(listener, answer))
+            answering = threading.Thread(target=answer_all, args=(listener, answer))
             answering.start()
             _, told = mover.run("ls", "--endpoint", f"https://127.0.0.1:{port}", code=1)
+            listener.shutdown(socket.SHUT_RDWR)
             answering.join()
         assert "TLS: check the port, or write http://" in told
         assert told.count("\n") == 1
@@ -241,6 +242,14 @@ def test_tls_and_plain_http_at_the_wrong_port(mover, server, tmp_path):
         _, told = mover.run("ls", "--endpoint", f"http://127.0.0.1:{port}", code=2)
         answering.join()
     assert f"write https://127.0.0.1:{port}" in told
+
+
+def answer_all(listener, answer):
+    """Answers each connection so, until no other can be made."""
+    with contextlib.suppress(OSError):
+        while True:
+            with contextlib.suppress(ConnectionError):
+                answer_once(listener, answer)
 
 
 def answer_once(listener, answer):

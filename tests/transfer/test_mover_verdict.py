@@ -173,7 +173,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         verdicts = self.server.verdicts
         self.server.asked += 1
         status, headers = verdicts.pop(0) if len(verdicts) > 1 else verdicts[0]
-        return self.answer(status, {"etag": '"e"'} | headers)
+        return self.answer(status, {"etag": '"e"', "content-length": "1000"} | headers)
 
     def answer(self, status, headers):
         self.send_response(status)
@@ -186,6 +186,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 WAITS = (200, {"x-coffer-stored": "unverified"})
+OTHER_SUM = {"x-amz-checksum-crc64nvme": "AAAAAAAAAAA="}
 
 
 @pytest.fixture
@@ -208,6 +209,9 @@ def mover_there(service, tmp_path):
         ([WAITS, (404, {})], 1, "stored, unverified: the server was to open and compare it, and"),
         ([WAITS, (200, {"etag": '"other"'})], 1, "it was replaced before"),
         ([(403, {})], 1, "it can't be asked: the server answered AccessDenied"),
+        ([(200, {"content-length": "999"})], 1, "something else in s3://b/x than was sent"),
+        ([(200, OTHER_SUM)], 1, "something else in s3://b/x than was sent"),
+        ([(200, {"x-coffer-stored": "Unverified"})], 1, "neither that it has nor that it has not"),
     ],
 )
 def test_each_verdict(service, mover_there, tmp_path, verdicts, code, expected):

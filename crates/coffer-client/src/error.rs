@@ -46,6 +46,14 @@ pub enum ClientError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// A header can't be sent.
+    #[error(
+        "the header {name} can't be sent: its value has a line break or another control character"
+    )]
+    Header {
+        /// Its name.
+        name: String,
+    },
     /// The certificates of the authority to be trusted could not be used.
     #[error(
         "{path}: {problem}; \

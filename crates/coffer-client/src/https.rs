@@ -112,6 +112,8 @@ pub(crate) fn may_pass(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe
+            // Of a handshake, as where the network ends connections.
+            | io::ErrorKind::UnexpectedEof
     )
 }
 

@@ -153,8 +153,15 @@ pub const WRITE_BYTES: usize = 1 << 20;
 /// Objects that are deleted with one request: S3's limit.
 pub const DELETE_COUNT_MAX: usize = 1_000;
 
+/// Names below a prefix that could not be deleted, and are known again: a list with more of them is
+/// not asked for again.
+pub const REMOVE_KEPT: usize = 1_000_000;
+
 /// How long work that was told to stop may take to its next pause.
 pub(crate) const REST_WAIT: Duration = Duration::from_secs(5);
+
+/// How long, of that, the answer to the beginning of an upload may take, and that to its end.
+pub(crate) const BEGIN_WAIT: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether it has stopped.
 pub(crate) const REST_PAUSE: Duration = Duration::from_millis(5);

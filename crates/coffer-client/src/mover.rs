@@ -54,7 +54,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::limits::{REST_PAUSE, REST_WAIT};
-use crate::s3::{Client, EmptyPages, ObjectHead, ObjectName, Page, S3Error};
+use crate::s3::{Client, ObjectHead, ObjectName, Page, Paging, S3Error};
 
 pub use self::error::MoverError;
 pub use self::events::{Event, Failure, Moved, Watch};
@@ -65,6 +65,7 @@ pub use self::sealed_way::Transfer;
 
 pub(crate) use self::journal::make_own;
 pub(crate) use self::plan::{part_bytes, pieces};
+pub(crate) use self::put::is_as_sent;
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::{Seen, Source};
 pub(crate) use self::target::{is_open_file, is_trusted, is_unfinished};
@@ -194,11 +195,11 @@ impl Mover {
         &self,
         place: &Location,
         after: Option<&str>,
-        empty: &mut EmptyPages,
+        paging: &mut Paging,
     ) -> Result<Page, MoverError> {
         let Location { bucket, key } = place;
         let page = self.client.list_objects(bucket, key, None, after).await?;
-        empty.count(&self.client, page.objects.is_empty())?;
+        paging.follow(&self.client, page.objects.is_empty(), page.next.as_ref())?;
         Ok(page)
     }
 

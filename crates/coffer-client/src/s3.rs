@@ -40,7 +40,7 @@ pub use self::client::{Client, ClientOptions, Retrying};
 pub use self::composite::{Composite, RunningComposite};
 pub use self::endpoint::Endpoint;
 pub use self::error::S3Error;
-pub use self::listing::{BucketEntry, EmptyPages, ListedObject, ListedVersion, Page, VersionsPage};
+pub use self::listing::{BucketEntry, ListedObject, ListedVersion, Page, Paging, VersionsPage};
 pub(crate) use self::listing::{objects_page, versions_page};
 pub(crate) use self::multipart::etag_of_parts;
 pub use self::multipart::{DonePart, ListedPart, UploadStart};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use crate::migrate::error::MigrateError;
-use crate::migrate::ledger::Ledger;
+use crate::migrate::ledger::{LEDGERS, Ledger};
 use crate::migrate::names::{Files, Hidden, Links, Listed, Name, Names, Next};
 use crate::migrate::origin::Origin;
 use crate::migrate::place::Place;
@@ -15,6 +15,7 @@ use crate::migrate::plan::Both;
 use crate::migrate::report::BucketReport;
 use crate::migrate::settings::{Before, LINKS, Versioning, versioning};
 use crate::migrate::{Migration, Mode};
+use crate::mover::Event;
 
 /// How names of buckets begin and end that S3 keeps for itself.
 const RESERVED_STARTS: [&str; 3] = ["xn--", "sthree-", "amzn-s3-demo-"];
@@ -166,7 +167,10 @@ impl Migration {
                 let listed = Listed::new(client, &place.from, "", "the source");
                 Names::Bucket(Box::new(listed))
             }
-            (None, Some(folder)) => Names::Folder(Box::new(Files::new(folder, self.links()))),
+            (None, Some(folder)) => {
+                let ledgers = self.options.state.join(LEDGERS);
+                Names::Folder(Box::new(Files::new(folder, self.links(), &ledgers)))
+            }
             (None, None) => Names::None,
         };
         let mut target = if place.is_there {
@@ -260,6 +264,13 @@ impl Migration {
                 None => return Ok(None),
                 Some(Next::Name(name)) => return Ok(Some(name)),
                 Some(Next::PassedOver(name)) => name.into_iter().for_each(|name| hidden.add(name)),
+                Some(Next::Ledgers(path, name)) => {
+                    name.into_iter().for_each(|name| hidden.add(name));
+                    self.tell(&Event::Note(&format!(
+                        "{}: what is noted of migrations changes while this runs, and is left out",
+                        path.display()
+                    )));
+                }
                 Some(Next::Problem(problem)) => {
                     problem.hides.into_iter().for_each(|name| hidden.add(name));
                     place.count(|tally| tally.missing += 1);

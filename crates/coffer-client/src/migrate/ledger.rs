@@ -45,6 +45,9 @@ fn identity_of(version: &ListedVersion) -> String {
     identity(Some(&version.version_id), &version.object.etag)
 }
 
+/// The folder of ledgers, in that of what this program notes.
+pub(super) const LEDGERS: &str = "migrations";
+
 /// The ledger of a bucket, which this process holds.
 pub(super) struct Ledger {
     path: PathBuf,
@@ -63,7 +66,7 @@ impl Ledger {
         target: &str,
         adds: bool,
     ) -> Result<Self, MigrateError> {
-        let folder = folder.join("migrations");
+        let folder = folder.join(LEDGERS);
         let name = hex::encode(mark(&[source, target]));
         let path = folder.join(format!("{name}.jsonl"));
         if !adds {

@@ -2,6 +2,9 @@
 
 mod hidden;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +16,7 @@ use walkdir::WalkDir;
 use crate::limits::MIGRATE_VERSIONS;
 use crate::migrate::error::MigrateError;
 use crate::mover::{MoverError, Seen, is_unfinished, mtime_text};
-use crate::s3::{Client, EmptyPages, ListedObject, ListedVersion};
+use crate::s3::{Client, ListedObject, ListedVersion, Paging};
 
 pub(super) use self::hidden::Hidden;
 
@@ -32,6 +35,8 @@ pub(super) enum Next {
     Problem(Problem),
     /// A path that is passed over, as was asked for.
     PassedOver(Option<String>),
+    /// The folder of ledgers, which change while they are read: where it is, and its name.
+    Ledgers(PathBuf, Option<String>),
 }
 
 /// What is at the source, and does not come.
@@ -60,6 +65,7 @@ impl Names {
     }
 }
 
+#[derive(PartialEq, Eq, Hash)]
 enum After {
     First,
     Version((String, String)),
@@ -75,7 +81,7 @@ pub(super) struct Listed {
     side: &'static str,
     page: VecDeque<ListedVersion>,
     after: After,
-    empty: EmptyPages,
+    paging: Paging,
     last: Option<String>,
 }
 
@@ -93,7 +99,7 @@ impl Listed {
             side,
             page: VecDeque::new(),
             after: After::First,
-            empty: EmptyPages::default(),
+            paging: Paging::default(),
             last: None,
         }
     }
@@ -166,7 +172,9 @@ impl Listed {
                 }
             };
             self.page = page.into();
-            self.empty.count(&self.client, self.page.is_empty())?;
+            let next = (self.after != After::End).then_some(&self.after);
+            self.paging
+                .follow(&self.client, self.page.is_empty(), next)?;
         }
         Ok(self.page.front())
     }
@@ -208,15 +216,17 @@ pub(super) enum Links {
 pub(super) struct Files {
     root: PathBuf,
     links: Links,
+    /// The folder of ledgers, by device and inode.
+    ledgers: Option<(u64, u64)>,
     walk: walkdir::IntoIter,
     /// The last name.
     last: Option<String>,
 }
 
 impl Files {
-    /// All files below a folder. A symbolic link is a problem, unless it is to be followed, or to
-    /// be passed over.
-    pub(super) fn new(root: &Path, links: Links) -> Self {
+    /// All files below a folder, but those in this folder of ledgers. A symbolic link is a problem,
+    /// unless it is to be followed, or to be passed over.
+    pub(super) fn new(root: &Path, links: Links, ledgers: &Path) -> Self {
         // As names of objects are ordered, a folder stands where its slash does.
         let follows = links == Links::Follow;
         let walk = WalkDir::new(root).follow_links(follows);
@@ -236,6 +246,9 @@ impl Files {
         Self {
             root: root.to_owned(),
             links,
+            ledgers: std::fs::metadata(ledgers)
+                .ok()
+                .map(|it| (it.dev(), it.ino())),
             walk: walk.into_iter(),
             last: None,
         }
@@ -269,10 +282,14 @@ impl Files {
             };
             // The folder itself may be named by a link.
             let is_folder = entry.depth() == 0 || entry.file_type().is_dir();
+            let path = entry.path();
             if is_folder {
+                if self.is_of_ledgers(&entry) {
+                    self.walk.skip_current_dir();
+                    return Some(Next::Ledgers(path.to_owned(), self.key(path)));
+                }
                 continue;
             }
-            let path = entry.path();
             if is_unfinished(entry.file_name()) {
                 return Some(self.problem(path, MigrateError::Unfinished));
             }
@@ -290,6 +307,11 @@ impl Files {
                 Err(error) => self.problem(path, error),
             });
         }
+    }
+
+    fn is_of_ledgers(&self, entry: &walkdir::DirEntry) -> bool {
+        let is = |ledgers| { entry.metadata() }.is_ok_and(|it| (it.dev(), it.ino()) == ledgers);
+        entry.depth() > 0 && self.ledgers.is_some_and(is)
     }
 
     fn problem(&self, path: &Path, error: MigrateError) -> Next {
@@ -330,70 +352,5 @@ impl Files {
                 modified,
             })],
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_come_in_the_order_of_names_of_objects() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["a/b", "a-b", "a.b", "a0", "ä", "b/c/d", "b/c-d"] {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, name).unwrap();
-        }
-        let mut files = Files::new(folder.path(), Links::Tell);
-        let mut keys = Vec::new();
-        while let Some(Next::Name(name)) = files.next() {
-            keys.push(name.key);
-        }
-        assert_eq!(keys, ["a-b", "a.b", "a/b", "a0", "b/c-d", "b/c/d", "ä"]);
-        assert!(keys.is_sorted());
-    }
-
-    #[test]
-    fn a_link_to_a_folder_stands_where_the_names_below_it_do() {
-        let (away, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        std::fs::write(away.path().join("in"), b"1").unwrap();
-        std::os::unix::fs::symlink(away.path(), root.path().join("data")).unwrap();
-        for name in ["data-old", "data0"] {
-            std::fs::write(root.path().join(name), b"2").unwrap();
-        }
-        let mut files = Files::new(root.path(), Links::Follow);
-        let mut keys = Vec::new();
-        while let Some(Next::Name(name)) = files.next_in_order().unwrap() {
-            keys.push(name.key);
-        }
-        assert_eq!(keys, ["data-old", "data/in", "data0"]);
-        let mut files = Files::new(root.path(), Links::Follow);
-        files.last = Some("e".to_owned());
-        assert!(files.next_in_order().is_err(), "it comes too late");
-    }
-
-    #[test]
-    fn markers_behind_all_versions_come_to_their_names() {
-        let version = |key: &str, modified: &str, is_latest, is_marker| ListedVersion {
-            object: ListedObject {
-                key: key.to_owned(),
-                bytes: 0,
-                etag: String::new(),
-                modified: modified.to_owned(),
-            },
-            version_id: modified.to_owned(),
-            is_latest,
-            is_marker,
-        };
-        let page = in_order(vec![
-            version("a", "1", false, false),
-            version("b", "1", true, false),
-            version("a", "2", true, true),
-        ]);
-        let seen: Vec<_> = { page.iter() }
-            .map(|it| (it.object.key.as_str(), it.is_marker))
-            .collect();
-        assert_eq!(seen, [("a", true), ("a", false), ("b", false)]);
     }
 }

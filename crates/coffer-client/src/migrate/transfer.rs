@@ -18,7 +18,7 @@ use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::{Begun, Part, identity};
 use crate::migrate::place::Place;
 use crate::migrate::report::Proof;
-use crate::mover::{Event, MoverError, Together, part_bytes, pieces};
+use crate::mover::{Event, MoverError, Together, is_as_sent, part_bytes, pieces};
 use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
 use crate::s3::{DonePart, ListedVersion, ObjectName, Sent, Stored};
 
@@ -109,13 +109,7 @@ impl Migration {
                 told.ok_or(MigrateError::Unproven)?
             }
         };
-        if told != sum {
-            return Err(MoverError::StoredOtherwise {
-                told: told.to_string(),
-                sent: sum.to_string(),
-            }
-            .into());
-        }
+        is_as_sent(name, Some(&told), &sum)?;
         Ok(Landed {
             identity: identity(version_id.as_deref(), &stored.etag),
             etag: stored.etag,
@@ -332,6 +326,7 @@ impl Migration {
         let (target, headers) = (&self.target, [header]);
         let storing = target.upload_part(&upload.name, part, &headers, piece, sent);
         let stored = storing.await?;
+        is_as_sent(&upload.name, stored.checksum.as_ref(), &sum)?;
         let noted = Part {
             number,
             etag: stored.etag.clone(),

@@ -79,6 +79,7 @@ impl Mover {
                 None => format!("{} bytes", head.bytes),
             };
             return Err(MoverError::StoredOtherwise {
+                object: format!("s3://{}/{}", to.bucket, to.key),
                 told: text(&copy),
                 sent: text(head),
             });

@@ -27,6 +27,15 @@ pub enum MoverError {
         /// The prefix.
         prefix: String,
     },
+    /// What was deleted is listed all the same, or more is stored than is deleted.
+    #[error(
+        "as many names as before begin with {prefix}, after so many were deleted: others store \
+         there, or the server does not do what it says; run this again once nothing is stored there"
+    )]
+    StillListed {
+        /// The prefix.
+        prefix: String,
+    },
     /// A sealed transfer failed.
     #[error(transparent)]
     Sealed(#[from] SealedError),
@@ -97,8 +106,13 @@ pub enum MoverError {
         found: String,
     },
     /// What the server stored is not what was sent.
-    #[error("the server stored something else than was sent ({told}, but {sent} was sent)")]
+    #[error(
+        "the server stored something else in {object} than was sent ({told}, but {sent} was sent): \
+         what is there is not to be relied on; put it again"
+    )]
     StoredOtherwise {
+        /// The object.
+        object: String,
         /// What it told.
         told: String,
         /// What was sent.
@@ -200,6 +214,7 @@ impl MoverError {
             },
             Self::Absent { name, has_bucket } => code_of_absent(name, *has_bucket),
             Self::NoneBegins { .. } => "NoSuchKey",
+            Self::StillListed { .. } => "still_listed",
             Self::Sealed(_) => "sealed_transfer_failed",
             Self::Location { .. } => "invalid_argument",
             Self::Local { .. } => "local_file_failed",

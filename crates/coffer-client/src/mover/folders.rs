@@ -28,7 +28,7 @@ use crate::mover::events::Event;
 use crate::mover::journal::Notes;
 use crate::mover::location::Location;
 use crate::mover::target::{check, is_unfinished};
-use crate::s3::{EmptyPages, ListedObject, ObjectName};
+use crate::s3::{ListedObject, ObjectName, Paging};
 
 /// Works on many things at once, and counts.
 struct Crowd {
@@ -228,10 +228,10 @@ impl Mover {
         notes: &Arc<Notes>,
     ) -> Result<Counts, MoverError> {
         let mut crowd = Crowd::new(self);
-        let (mut after, mut empty) = (None, EmptyPages::default());
+        let (mut after, mut paging) = (None, Paging::default());
         let mut has_any = false;
         loop {
-            let page = self.page(from, after.as_deref(), &mut empty).await?;
+            let page = self.page(from, after.as_deref(), &mut paging).await?;
             has_any |= !page.objects.is_empty();
             for object in page.objects {
                 let what = format!("s3://{}/{}", from.bucket, object.key);
@@ -342,10 +342,10 @@ impl Mover {
             });
         }
         let mut crowd = Crowd::new(self);
-        let (mut after, mut empty) = (None, EmptyPages::default());
+        let (mut after, mut paging) = (None, Paging::default());
         let mut has_any = false;
         loop {
-            let page = self.page(from, after.as_deref(), &mut empty).await?;
+            let page = self.page(from, after.as_deref(), &mut paging).await?;
             has_any |= !page.objects.is_empty();
             for object in page.objects {
                 let rest = object.key.strip_prefix(&from.key).unwrap_or(&object.key);

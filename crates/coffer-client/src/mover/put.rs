@@ -2,6 +2,8 @@
 
 mod announced;
 
+mod beginning;
+
 mod state;
 
 mod verdict;
@@ -177,16 +179,7 @@ impl Mover {
         from: String,
         name: &ObjectName,
     ) -> Result<Moved, MoverError> {
-        let told = done.stored.checksum.as_ref();
-        let told = told.filter(|told| told.algorithm == done.sent.algorithm);
-        if let Some(told) = told
-            && *told != done.sent
-        {
-            return Err(MoverError::StoredOtherwise {
-                told: told.to_string(),
-                sent: done.sent.to_string(),
-            });
-        }
+        let is_told = is_as_sent(name, done.stored.checksum.as_ref(), &done.sent)?;
         let waits = done.stored.is_unverified && !self.options.waits_for_verdict;
         if waits {
             self.tell(&Event::Note(&format!(
@@ -194,7 +187,7 @@ impl Mover {
                 name.bucket, name.key
             )));
         } else if done.stored.is_unverified {
-            self.verdict(name, &done.stored, done.bytes).await?;
+            self.verdict(name, &done).await?;
         }
         Ok(Moved {
             from,
@@ -202,11 +195,31 @@ impl Mover {
             bytes: done.bytes,
             kept_bytes: done.kept_bytes,
             checksum: Some(done.sent.to_string()),
-            verified: told.is_some() && !waits,
+            verified: is_told && !waits,
             checked: None,
             stored: waits.then_some(UNVERIFIED),
             transfer: self.transfer_of(done.was_sealed),
             version_id: done.stored.version_id,
         })
+    }
+}
+
+/// Whether a server tells a checksum of the kind that was sent, of what it stored.
+///
+/// # Errors
+/// [`MoverError::StoredOtherwise`] where it is another one.
+pub(crate) fn is_as_sent(
+    name: &ObjectName,
+    told: Option<&Checksum>,
+    sent: &Checksum,
+) -> Result<bool, MoverError> {
+    match told.filter(|told| told.algorithm == sent.algorithm) {
+        None => Ok(false),
+        Some(told) if told == sent => Ok(true),
+        Some(told) => Err(MoverError::StoredOtherwise {
+            object: format!("s3://{}/{}", name.bucket, name.key),
+            told: told.to_string(),
+            sent: sent.to_string(),
+        }),
     }
 }

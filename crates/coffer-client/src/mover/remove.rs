@@ -1,15 +1,16 @@
 //! Deleting objects.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use crate::limits::DELETE_COUNT_MAX;
+use crate::limits::{DELETE_COUNT_MAX, REMOVE_KEPT};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Failure};
 use crate::mover::folders::Counts;
 use crate::mover::location::Location;
-use crate::s3::{Deleted, EmptyPages, ListedObject, ListedVersion, ObjectName, S3Error};
+use crate::s3::{Deleted, ListedObject, ListedVersion, ObjectName, Paging, S3Error};
 
 impl Mover {
     /// Deletes an object. That there is none is no error, as with S3, but where the name is that of
@@ -38,69 +39,32 @@ impl Mover {
     pub async fn remove_folder(
         self: &Arc<Self>,
         from: &Location,
-        mut removed: impl FnMut(&ObjectName),
+        removed: impl FnMut(&ObjectName),
     ) -> Result<Counts, MoverError> {
-        let mut counts = Counts::default();
-        let mut gone = |counts: &mut Counts, object: &ListedObject| {
-            counts.done += 1;
-            counts.bytes += object.bytes;
-            removed(&ObjectName::new(&from.bucket, &object.key));
+        let mut removal = Removal {
+            mover: self,
+            from,
+            removed,
+            counts: Counts::default(),
+            kept: HashSet::new(),
+            has_any: false,
         };
-        let mut after: Option<String> = None;
-        let mut empty = EmptyPages::default();
-        // What was to be deleted by a request whose answer was lost: in a bucket with versions, the
-        // same request once more would put second delete markers.
-        let mut unknown: Vec<ListedObject> = Vec::new();
-        let mut attempt = 0;
-        let mut has_any = false;
-        loop {
-            let page = self.page(from, after.as_deref(), &mut empty).await?;
-            has_any |= !page.objects.is_empty();
-            let listed: HashSet<&str> = { page.objects.iter() }
-                .map(|object| object.key.as_str())
-                .collect();
-            unknown.retain(|object| !listed.contains(object.key.as_str()));
-            for object in unknown.drain(..) {
-                gone(&mut counts, &object);
-            }
-            let mut lost = None;
-            for objects in page.objects.chunks(DELETE_COUNT_MAX) {
-                let deleted = match self.delete_listed(from, objects).await {
-                    Ok(deleted) => deleted,
-                    Err(error) if error.is_without_answer() => {
-                        lost = Some((error, objects));
-                        break;
-                    }
-                    Err(error) => return Err(error.into()),
-                };
-                for (deleted, object) in deleted.iter().zip(objects) {
-                    match &deleted.failure {
-                        None => gone(&mut counts, object),
-                        Some(failure) => {
-                            counts.failed += 1;
-                            self.tell_kept(&deleted.name, failure);
-                        }
-                    }
-                }
-            }
-            if let Some((error, objects)) = lost {
-                attempt += 1;
-                self.client.pause(attempt, error).await?;
-                unknown.extend_from_slice(objects);
-                continue;
-            }
-            attempt = 0;
-            after = page.next;
-            if after.is_some() {
-                continue;
-            }
-            // A prefix that no name has was mistyped. A bucket may be empty.
-            if !has_any && !from.key.is_empty() {
+        let mut last = usize::MAX;
+        // Some services count objects to where a list goes on. As those before are deleted, as many
+        // behind are passed over: the list is asked for again until it is one page.
+        while let Some(listed) = removal.pass().await? {
+            if listed >= last {
                 let prefix = from.key.clone();
-                return Err(MoverError::NoneBegins { prefix });
+                return Err(MoverError::StillListed { prefix });
             }
-            return Ok(counts);
+            last = listed;
         }
+        // A prefix that no name has was mistyped. A bucket may be empty.
+        if !removal.has_any && !from.key.is_empty() {
+            let prefix = from.key.clone();
+            return Err(MoverError::NoneBegins { prefix });
+        }
+        Ok(removal.counts)
     }
 
     /// Deletes all versions and delete markers of objects whose names begin with that of a place;
@@ -121,9 +85,9 @@ impl Mover {
             let prefix = key.clone();
             return Err(MoverError::NoneBegins { prefix });
         }
-        let mut empty = EmptyPages::default();
+        let mut paging = Paging::default();
         loop {
-            empty.count(&self.client, page.versions.is_empty())?;
+            paging.follow(&self.client, page.versions.is_empty(), page.next.as_ref())?;
             // What a page begins behind is still there when it is asked for.
             let next = match &page.next {
                 Some(after) => Some(self.client.list_versions(bucket, key, Some(after)).await?),
@@ -176,17 +140,6 @@ impl Mover {
         }
     }
 
-    async fn delete_listed(
-        &self,
-        from: &Location,
-        objects: &[ListedObject],
-    ) -> Result<Vec<Deleted>, S3Error> {
-        let names: Vec<ObjectName> = { objects.iter() }
-            .map(|object| ObjectName::new(&from.bucket, &object.key))
-            .collect();
-        self.client.delete_objects(&from.bucket, &names).await
-    }
-
     /// Tells why an object or a version is still there.
     fn tell_kept(&self, name: &ObjectName, (code, message): &(String, String)) {
         let ObjectName {
@@ -201,4 +154,104 @@ impl Mover {
             message: format!("the server answered {code}: {message}"),
         }));
     }
+}
+
+/// The deletion of all objects below a place.
+struct Removal<'a, R> {
+    mover: &'a Arc<Mover>,
+    from: &'a Location,
+    removed: R,
+    counts: Counts,
+    /// Names that could not be deleted, which was told, by what they hash to.
+    kept: HashSet<u64>,
+    has_any: bool,
+}
+
+impl<R: FnMut(&ObjectName)> Removal<'_, R> {
+    /// Deletes what a list from its start names. How many that were, if there may be more: it came
+    /// in several pages, and is another one now.
+    async fn pass(&mut self) -> Result<Option<usize>, MoverError> {
+        let mut after: Option<String> = None;
+        let mut paging = Paging::default();
+        // What was to be deleted by a request whose answer was lost: in a bucket with versions, the
+        // same request once more would put second delete markers.
+        let mut unknown: Vec<ListedObject> = Vec::new();
+        let (mut attempt, mut listed) = (0, 0);
+        let done_before = self.counts.done;
+        let mut is_in_pages = false;
+        loop {
+            let asking = self.mover.page(self.from, after.as_deref(), &mut paging);
+            let mut page = asking.await?;
+            self.has_any |= !page.objects.is_empty();
+            let there: HashSet<&str> = { page.objects.iter() }
+                .map(|object| object.key.as_str())
+                .collect();
+            unknown.retain(|object| !there.contains(object.key.as_str()));
+            for object in unknown.drain(..) {
+                self.gone(&object);
+            }
+            page.objects
+                .retain(|object| !self.kept.contains(&hash_of(&object.key)));
+            if let Some((error, objects)) = self.delete(&page.objects).await? {
+                attempt += 1;
+                self.mover.client.pause(attempt, error).await?;
+                unknown.extend_from_slice(objects);
+                // The same page is asked for again.
+                paging = Paging::default();
+                continue;
+            }
+            attempt = 0;
+            listed += page.objects.len();
+            after = page.next;
+            if after.is_none() {
+                let is_told_of_all = self.kept.len() < REMOVE_KEPT;
+                let may_be_more = is_in_pages && is_told_of_all && self.counts.done > done_before;
+                return Ok(may_be_more.then_some(listed));
+            }
+            is_in_pages = true;
+        }
+    }
+
+    /// Deletes these, and counts them; those of a request whose answer was lost are given back.
+    async fn delete<'o>(
+        &mut self,
+        objects: &'o [ListedObject],
+    ) -> Result<Option<(S3Error, &'o [ListedObject])>, MoverError> {
+        for objects in objects.chunks(DELETE_COUNT_MAX) {
+            let names: Vec<ObjectName> = { objects.iter() }
+                .map(|object| ObjectName::new(&self.from.bucket, &object.key))
+                .collect();
+            let asking = self.mover.client.delete_objects(&self.from.bucket, &names);
+            let deleted = match asking.await {
+                Ok(deleted) => deleted,
+                Err(error) if error.is_without_answer() => return Ok(Some((error, objects))),
+                Err(error) => return Err(error.into()),
+            };
+            for (deleted, object) in deleted.iter().zip(objects) {
+                match &deleted.failure {
+                    None => self.gone(object),
+                    Some(failure) => {
+                        self.counts.failed += 1;
+                        if self.kept.len() < REMOVE_KEPT {
+                            self.kept.insert(hash_of(&object.key));
+                        }
+                        self.mover.tell_kept(&deleted.name, failure);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn gone(&mut self, object: &ListedObject) {
+        self.counts.done += 1;
+        self.counts.bytes += object.bytes;
+        (self.removed)(&ObjectName::new(&self.from.bucket, &object.key));
+    }
+}
+
+fn hash_of(key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }

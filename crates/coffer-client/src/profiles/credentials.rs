@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use http::HeaderValue;
 use zeroize::Zeroizing;
 
 use crate::error::ClientError;
@@ -99,6 +100,31 @@ impl Credentials {
         }
     }
 
+    /// Sees that headers can hold them. The secret goes into none.
+    ///
+    /// # Errors
+    /// [`ClientError::Credentials`], which repeats nothing of them.
+    pub(crate) fn check(&self) -> Result<(), ClientError> {
+        let token = self.session_token.as_ref().map(|token| token.as_str());
+        let parts = [
+            ("the access key's id", Some(self.access_key_id.as_str())),
+            ("the session token", token),
+        ];
+        let can_be_sent = |text: &str| HeaderValue::try_from(text).is_ok();
+        match parts
+            .into_iter()
+            .find(|(_, text)| !text.is_none_or(can_be_sent))
+        {
+            None => Ok(()),
+            Some((place, _)) => Err(ClientError::Credentials {
+                place: place.to_owned(),
+                problem: "has a line break or another control character, which no request can \
+                          hold: set it anew, from where it was copied"
+                    .to_owned(),
+            }),
+        }
+    }
+
     pub(super) fn of_section(ini: &Ini, section: &str) -> Option<Self> {
         let value = |name| ini.value(section, name);
         Some(Self {
@@ -112,6 +138,28 @@ impl Credentials {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_header_holds_is_named_and_not_told() {
+        let of = |id: &str, token: Option<&str>| Credentials {
+            access_key_id: id.to_owned(),
+            secret_access_key: "s".to_owned().into(),
+            session_token: token.map(|token| token.to_owned().into()),
+        };
+        let told = |credentials: Credentials| credentials.check().unwrap_err().to_string();
+        assert!(of("A", Some("t")).check().is_ok());
+        let of_id = told(of("hidden\n", None));
+        assert!(
+            of_id.starts_with("the access key's id: has a line break"),
+            "{of_id}"
+        );
+        let of_token = told(of("A", Some("hidden\r")));
+        assert!(
+            of_token.starts_with("the session token: has a line break"),
+            "{of_token}"
+        );
+        assert!(!of_id.contains("hidden") && !of_token.contains("hidden"));
+    }
 
     #[test]
     fn profiles() {

@@ -22,7 +22,7 @@ use crate::profiles::{Credentials, Settings};
 use crate::s3::body::{Answer, Progress, Slices, told};
 use crate::s3::endpoint::{Endpoint, Reached};
 use crate::s3::error::{S3Error, is_for_https};
-use crate::s3::request::Request;
+use crate::s3::request::{Request, unsendable};
 use crate::s3::retry::pause;
 use crate::s3::wire::Connector;
 use crate::s3::xml::Element;
@@ -71,8 +71,10 @@ impl Client {
     /// Uses the service that was found.
     ///
     /// # Errors
-    /// When the address is none, or the authority's certificates can't be used.
+    /// When the address is none, the authority's certificates can't be used, or the access key can't
+    /// be sent.
     pub fn new(settings: Settings, options: ClientOptions) -> Result<Self, ClientError> {
+        settings.credentials.check()?;
         let mut endpoint = Endpoint::parse(&settings.endpoint)?;
         if let Reached::Https(server) = endpoint.reached {
             endpoint.reached = Reached::Https(server.with_authority_by(options.authority_by));
@@ -199,7 +201,10 @@ impl Client {
         read
     }
 
-    async fn read_document(&self, answer: Answer) -> Result<(Element, HeaderMap), S3Error> {
+    pub(super) async fn read_document(
+        &self,
+        answer: Answer,
+    ) -> Result<(Element, HeaderMap), S3Error> {
         let (status, headers) = (answer.status, answer.headers.clone());
         let body = answer.whole(S3_ANSWER_BYTES).await?;
         if body.trim_ascii().is_empty() {
@@ -312,7 +317,9 @@ impl Client {
     fn is_first_answer_no_http(&self, source: Option<&(dyn std::error::Error + 'static)>) -> bool {
         let error = source.and_then(|source| source.downcast_ref::<hyper::Error>());
         let is_plain = !self.endpoint.is_https() && !self.was_reached.load(Relaxed);
-        is_plain && error.is_some_and(hyper::Error::is_parse)
+        // One with too many headers is one of HTTP.
+        let is_none = |error: &hyper::Error| error.is_parse() && !error.is_parse_too_large();
+        is_plain && error.is_some_and(is_none)
     }
 
     fn speaks_tls(&self) -> S3Error {
@@ -386,12 +393,6 @@ impl Client {
                 .headers_ref()
                 .is_none_or(|map| map.contains_key(HOST))
         );
-        signed.body(body).map_err(|_| {
-            S3Error::Client(ClientError::Endpoint {
-                problem: "the request can't be written: a name or a value has bytes that HTTP \
-                          does not take"
-                    .to_owned(),
-            })
-        })
+        { signed.body(body) }.map_err(|_| S3Error::Client(unsendable(&headers)))
     }
 }

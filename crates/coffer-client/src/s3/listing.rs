@@ -1,13 +1,19 @@
 //! Lists of buckets, objects and versions, page by page.
 
+mod paging;
+
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-use crate::limits::{EMPTY_PAGES, OBJECT_BYTES_MAX};
+use crate::limits::OBJECT_BYTES_MAX;
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
 use crate::s3::request::Request;
 use crate::s3::xml::Element;
+
+pub use self::paging::Paging;
+pub(crate) use self::paging::is_truncated;
+use self::paging::{COMES_TO_ITSELF, next_of};
 
 /// A bucket of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,27 +70,6 @@ pub struct VersionsPage {
     pub next: Option<(String, String)>,
 }
 
-/// Counts pages of a list without anything in them, that come one after the other.
-#[derive(Debug, Default)]
-pub struct EmptyPages(u32);
-
-impl EmptyPages {
-    /// Takes another page.
-    ///
-    /// # Errors
-    /// [`S3Error::Unreadable`] after so many that the list may have no end.
-    pub fn count(&mut self, client: &Client, is_empty: bool) -> Result<(), S3Error> {
-        self.0 = if is_empty { self.0 + 1 } else { 0 };
-        if self.0 < EMPTY_PAGES {
-            return Ok(());
-        }
-        Err(client.unreadable("is one of 1,000 parts of a list in which nothing is"))
-    }
-}
-
-/// What is wrong with an answer that asks for itself once more.
-const COMES_TO_ITSELF: &str = "is a part of a list that comes to itself";
-
 impl Client {
     /// All buckets that may be listed.
     ///
@@ -93,7 +78,7 @@ impl Client {
     pub async fn list_buckets(&self) -> Result<Vec<BucketEntry>, S3Error> {
         let mut buckets = Vec::new();
         let mut token: Option<String> = None;
-        let mut empty = EmptyPages::default();
+        let mut paging = Paging::default();
         loop {
             let mut request = Request::of_service(Method::GET);
             if let Some(token) = &token {
@@ -114,19 +99,20 @@ impl Client {
             };
             let listed = answer.child("Buckets");
             let is_empty = listed.is_none_or(|all| all.all("Bucket").next().is_none());
-            empty.count(self, is_empty)?;
+            let next = answer.value_of("ContinuationToken").map(str::to_owned);
+            let goes_on = is_truncated(&answer).map_err(|problem| self.unreadable(problem))?;
+            if goes_on && next.is_none() {
+                return Err(self.unreadable("is a part of a list without its rest"));
+            }
+            paging.follow(self, is_empty, next.as_ref())?;
             buckets.extend(
                 listed
                     .iter()
                     .flat_map(|all| all.all("Bucket"))
                     .filter_map(entry),
             );
-            let next = answer.value_of("ContinuationToken").map(str::to_owned);
             if next.is_none() {
                 return Ok(buckets);
-            }
-            if next == token {
-                return Err(self.unreadable(COMES_TO_ITSELF));
             }
             token = next;
         }
@@ -154,12 +140,13 @@ impl Client {
             request = request.query("continuation-token", after);
         }
         let (answer, _) = self.document(&request).await?;
-        match objects_page(&answer) {
-            Ok(page) if after.is_some() && page.next.as_deref() == after => {
-                Err(self.unreadable(COMES_TO_ITSELF))
-            }
-            page => page.map_err(|problem| self.unreadable(problem)),
+        let page = objects_page(&answer).map_err(|problem| self.unreadable(problem))?;
+        if after.is_some() && page.next.as_deref() == after {
+            return Err(self.unreadable(COMES_TO_ITSELF));
         }
+        let keys = page.objects.iter().map(|object| &object.key);
+        self.all_begin(prefix, keys.chain(&page.prefixes))?;
+        Ok(page)
     }
 
     /// A part of the versions of objects whose names begin with `prefix`.
@@ -183,11 +170,29 @@ impl Client {
             }
         }
         let (answer, _) = self.document(&request).await?;
-        match versions_page(&answer) {
-            Ok(page) if after.is_some() && page.next.as_ref() == after => {
-                Err(self.unreadable(COMES_TO_ITSELF))
-            }
-            page => page.map_err(|problem| self.unreadable(problem)),
+        let page = versions_page(&answer).map_err(|problem| self.unreadable(problem))?;
+        if after.is_some() && page.next.as_ref() == after {
+            return Err(self.unreadable(COMES_TO_ITSELF));
+        }
+        let keys = page.versions.iter().map(|version| &version.object.key);
+        self.all_begin(prefix, keys)?;
+        Ok(page)
+    }
+
+    /// Sees that all names of a list are some that were asked for: others would be taken for what
+    /// was meant, and deleted.
+    fn all_begin<'a>(
+        &self,
+        prefix: &str,
+        mut keys: impl Iterator<Item = &'a String>,
+    ) -> Result<(), S3Error> {
+        match keys.find(|key| !key.starts_with(prefix)) {
+            None => Ok(()),
+            Some(key) => Err(S3Error::Unasked {
+                endpoint: self.endpoint().text().to_owned(),
+                prefix: prefix.to_owned(),
+                key: key.clone(),
+            }),
         }
     }
 }
@@ -211,13 +216,7 @@ pub(crate) fn objects_page(answer: &Element) -> Result<Page, &'static str> {
             .ok_or("has a prefix without text")?;
         page.prefixes.push(names.decoded(prefix)?);
     }
-    if answer.is_true("IsTruncated") {
-        let next = answer.value_of("NextContinuationToken");
-        page.next = Some(
-            next.ok_or("is a part of a list without its rest")?
-                .to_owned(),
-        );
-    }
+    page.next = next_of(answer, "NextContinuationToken")?.map(str::to_owned);
     Ok(page)
 }
 
@@ -244,9 +243,8 @@ pub(crate) fn versions_page(answer: &Element) -> Result<VersionsPage, &'static s
             is_marker,
         });
     }
-    if answer.is_true("IsTruncated") {
-        let key = answer.value_of("NextKeyMarker");
-        let key = names.decoded(key.ok_or("is a part of a list without its rest")?)?;
+    if let Some(key) = next_of(answer, "NextKeyMarker")? {
+        let key = names.decoded(key)?;
         let version_id = answer.text_of("NextVersionIdMarker").unwrap_or_default();
         page.next = Some((key, version_id.to_owned()));
     }
@@ -355,6 +353,8 @@ mod tests {
         for wrong in [
             "<html/>",
             "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+            "<ListBucketResult><NextContinuationToken>t</NextContinuationToken></ListBucketResult>",
+            "<ListBucketResult><IsTruncated>maybe</IsTruncated></ListBucketResult>",
             "<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>",
             "<ListBucketResult><Contents><Key>k</Key><Size>x</Size></Contents></ListBucketResult>",
             "<ListBucketResult><Contents><Key>k</Key><Size>9223372036854775808</Size></Contents>\
@@ -363,6 +363,13 @@ mod tests {
              </ListBucketResult>",
         ] {
             assert!(objects_page(&parsed(wrong)).is_err(), "{wrong}");
+        }
+        for wrong in [
+            "<ListBucketResult/>",
+            "<ListVersionsResult><NextKeyMarker>k</NextKeyMarker></ListVersionsResult>",
+            "<ListVersionsResult><IsTruncated>?</IsTruncated></ListVersionsResult>",
+        ] {
+            assert!(versions_page(&parsed(wrong)).is_err(), "{wrong}");
         }
     }
 }

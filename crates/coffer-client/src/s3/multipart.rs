@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
@@ -10,7 +12,7 @@ use crate::s3::body::Sent;
 use crate::s3::checksum::{Algorithm, Checksum, Running, md5_of_hex};
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
-use crate::s3::listing::EmptyPages;
+use crate::s3::listing::is_truncated;
 use crate::s3::objects::{ObjectName, Stored};
 use crate::s3::request::Request;
 use crate::s3::since::asked_at;
@@ -105,8 +107,20 @@ impl Client {
             .query("uploadId", upload_id)
             .headers(headers)
             .body(body, sent);
-        let answer = self.send(&request).await?;
-        self.stored(&request, &answer.headers)
+        let mut attempt = 0;
+        loop {
+            let error = match self.part_once(&request).await {
+                Ok(stored) => return Ok(stored),
+                Err(error) => error,
+            };
+            attempt += 1;
+            self.pause(attempt, error).await?;
+        }
+    }
+
+    async fn part_once(&self, request: &Request) -> Result<Stored, S3Error> {
+        let answer = self.send_once(request).await?;
+        self.stored(request, answer).await
     }
 
     /// Has the server copy a range of an object, its end included, to a part.
@@ -147,22 +161,19 @@ impl Client {
         upload_id: &str,
     ) -> Result<Vec<ListedPart>, S3Error> {
         let mut parts = Vec::new();
-        let mut after: Option<String> = None;
-        let mut empty = EmptyPages::default();
+        let mut after = 0;
         loop {
             let mut request = name.request(Method::GET).query("uploadId", upload_id);
-            if let Some(after) = after.take() {
-                request = request.query("part-number-marker", after);
+            if after > 0 {
+                request = request.query("part-number-marker", after.to_string());
             }
             let (answer, _) = self.document(&request).await?;
             if answer.name != "ListPartsResult" {
                 return Err(self.unreadable("is no list of parts"));
             }
-            empty.count(self, answer.all("Part").next().is_none())?;
             parts.extend(answer.all("Part").filter_map(listed_part));
-            let next = answer.value_of("NextPartNumberMarker");
-            match next.filter(|_| answer.is_true("IsTruncated")) {
-                Some(next) => after = Some(next.to_owned()),
+            match next_part(&answer, after).map_err(|problem| self.unreadable(problem))? {
+                Some(next) => after = next,
                 None => return Ok(parts),
             }
         }
@@ -180,17 +191,12 @@ impl Client {
         whole: Option<&Checksum>,
     ) -> Result<Stored, S3Error> {
         let request = completion(awaited.name, upload_id, parts, whole);
-        self.store(awaited, || self.complete_once(&request, whole))
-            .await
+        self.store(awaited, || self.complete_once(&request)).await
     }
 
-    async fn complete_once(
-        &self,
-        request: &Request,
-        whole: Option<&Checksum>,
-    ) -> Result<Stored, S3Error> {
+    async fn complete_once(&self, request: &Request) -> Result<Stored, S3Error> {
         let answer = self.document_once(request).await?;
-        completed(whole, answer).map_err(|problem| self.unreadable(problem))
+        completed(answer).map_err(|problem| self.unreadable(problem))
     }
 
     /// The same with headers such as `if-match`, and who is told when a request failed.
@@ -205,7 +211,7 @@ impl Client {
         let mut request = completion(name, upload_id, parts, whole).headers(conditions);
         request.sent = sent;
         let answer = self.document(&request).await?;
-        completed(whole, answer).map_err(|problem| self.unreadable(problem))
+        completed(answer).map_err(|problem| self.unreadable(problem))
     }
 
     /// How long the parts of an object are, in order, where the server lists them: of the content
@@ -219,15 +225,15 @@ impl Client {
         etag: &str,
     ) -> Result<Option<Vec<u64>>, S3Error> {
         let mut parts: Vec<u64> = Vec::new();
-        let mut after: Option<String> = None;
+        let mut after = 0;
         loop {
             let mut request = name
                 .request(Method::GET)
                 .query("attributes", "")
                 .header("x-amz-object-attributes", "ETag,ObjectParts")
                 .header("x-amz-max-parts", "1000");
-            if let Some(after) = after.take() {
-                request = request.header("x-amz-part-number-marker", after);
+            if after > 0 {
+                request = request.header("x-amz-part-number-marker", after.to_string());
             }
             let (answer, _) = self.document(&request).await?;
             let told = answer.value_of("ETag").unwrap_or(etag);
@@ -241,12 +247,12 @@ impl Client {
             let Some(page) = page.collect::<Option<Vec<u64>>>() else {
                 return Ok(None);
             };
-            let is_last = page.is_empty() || !list.is_true("IsTruncated");
             parts.extend(page);
-            if is_last || parts.len() as u64 > PART_COUNT_MAX {
-                return Ok(Some(parts));
+            match next_part(list, after) {
+                Ok(Some(next)) => after = next,
+                Ok(None) => return Ok(Some(parts)),
+                Err(_) => return Ok(None),
             }
-            after = list.value_of("NextPartNumberMarker").map(str::to_owned);
         }
     }
 
@@ -320,22 +326,23 @@ fn completion(
     request.body(Bytes::from(document.to_xml()), None)
 }
 
-/// What the answer to a completion says.
-fn completed(
-    whole: Option<&Checksum>,
-    (answer, headers): (Element, HeaderMap),
-) -> Result<Stored, &'static str> {
+/// What the answer to a completion says; of checksums, that of the whole object.
+fn completed((answer, headers): (Element, HeaderMap)) -> Result<Stored, &'static str> {
     // Some services call it …Response, or …Output.
     if !answer.name.starts_with("CompleteMultipartUpload") {
         return Err("is no S3 answer to the end of an upload");
     }
     let mut stored = Stored::of_headers(&headers);
-    stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
-    let told = answer.value_of(&ALGORITHM.element());
+    let etag = answer.value_of("ETag");
+    stored.etag = etag.ok_or("ends an upload, and names no ETag")?.to_owned();
     let is_of_all = answer.text_of("ChecksumType") != Some("COMPOSITE");
-    stored.checksum = whole
-        .filter(|whole| is_of_all && told == Some(&whole.text()))
-        .cloned();
+    let told = { answer.value_of(&ALGORITHM.element()) }.filter(|_| is_of_all);
+    if let Some(value) = told.and_then(|text| BASE64.decode(text).ok()) {
+        stored.checksum = Some(Checksum {
+            algorithm: ALGORITHM,
+            value,
+        });
+    }
     Ok(stored)
 }
 
@@ -351,6 +358,19 @@ pub(crate) fn etag_of_parts(parts: &[DonePart]) -> Option<String> {
 /// ETags stand with quotes in headers, and without in some documents.
 fn bare(etag: &str) -> &str {
     etag.trim_matches('"')
+}
+
+/// The part that the next page of a list of parts comes behind; none at the end of it, where many
+/// services name the last part all the same. Numbers that go forward come to an end.
+fn next_part(page: &Element, after: u32) -> Result<Option<u32>, &'static str> {
+    if !is_truncated(page)? {
+        return Ok(None);
+    }
+    let next = page.value_of("NextPartNumberMarker");
+    let next = next.and_then(|next| next.parse().ok());
+    let next = next.filter(|next| *next > after && u64::from(*next) <= PART_COUNT_MAX);
+    next.map(Some)
+        .ok_or("is a part of a list of parts that does not go on behind it")
 }
 
 fn listed_part(part: &Element) -> Option<ListedPart> {

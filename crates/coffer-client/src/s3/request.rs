@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use http::Method;
+use http::{HeaderName, HeaderValue, Method};
 use hyper::body::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::error::ClientError;
 use crate::s3::body::Sent;
 
 /// What stands in a path as it is (RFC 3986, section 2.3), and as signatures need it.
@@ -101,6 +102,17 @@ impl Request {
     }
 }
 
+/// Which of these headers can't be sent.
+pub(super) fn unsendable(headers: &[(&str, &str)]) -> ClientError {
+    let is_wrong = |(name, value): &&(&str, &str)| {
+        HeaderName::try_from(*name).is_err() || HeaderValue::try_from(*value).is_err()
+    };
+    let wrong = headers.iter().find(is_wrong);
+    ClientError::Header {
+        name: wrong.map_or_else(String::new, |(name, _)| name.escape_debug().to_string()),
+    }
+}
+
 /// The path of an object, encoded: also what names the source of a copy.
 pub(super) fn path(bucket: &str, key: &str) -> String {
     format!("/{}/{}", encoded(bucket), utf8_percent_encode(key, KEY))
@@ -114,6 +126,16 @@ pub(super) fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_can_not_be_sent_is_named() {
+        let headers = [("host", "h"), ("x-amz-meta-a", "b\nc")];
+        let told = unsendable(&headers).to_string();
+        assert!(
+            told.starts_with("the header x-amz-meta-a can't be sent"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn names_are_encoded_as_signatures_need_them() {

@@ -3,10 +3,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::{HeaderMap, HeaderName, Method};
+use http::{HeaderName, Method, StatusCode};
 use hyper::body::Bytes;
 
-use crate::s3::body::Sent;
+use crate::s3::body::{Answer, Sent};
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
 use crate::s3::error::{NO_ETAG, S3Error};
@@ -132,20 +132,35 @@ impl Client {
             }
             answered => answered?,
         };
-        self.stored(request, &answer.headers)
+        self.stored(request, answer).await
     }
 
-    /// What an answer says of what a request stored. S3 names the content by an ETag; an answer
-    /// without one is another's, and its bytes have gone out for nothing.
-    pub(crate) fn stored(&self, request: &Request, headers: &HeaderMap) -> Result<Stored, S3Error> {
-        let stored = Stored::of_headers(headers);
-        if !stored.etag.is_empty() {
-            return Ok(stored);
-        }
-        if let Some(sent) = &request.sent {
+    /// What an answer says of what a request stored. Where it is none to that, the bytes have gone
+    /// out for nothing.
+    pub(crate) async fn stored(
+        &self,
+        request: &Request,
+        answer: Answer,
+    ) -> Result<Stored, S3Error> {
+        let read = self.read_stored(answer).await;
+        if let (Err(_), Some(sent)) = (&read, &request.sent) {
             sent(-(request.body.len() as i64));
         }
-        Err(self.unreadable(NO_ETAG))
+        read
+    }
+
+    /// S3 names the content by an ETag; an answer without one is another's. What fails late is told
+    /// behind the head of a success.
+    async fn read_stored(&self, answer: Answer) -> Result<Stored, S3Error> {
+        if answer.status == StatusCode::PARTIAL_CONTENT {
+            return Err(self.unreadable("is one to a request for a range, which was none"));
+        }
+        let (_, headers) = self.read_document(answer).await?;
+        let stored = Stored::of_headers(&headers);
+        if stored.etag.is_empty() {
+            return Err(self.unreadable(NO_ETAG));
+        }
+        Ok(stored)
     }
 
     /// Has the server copy an object, or a version of it, in one piece, of which this is the head.
@@ -200,7 +215,7 @@ impl Client {
 
     async fn commit_once(&self, request: &Request) -> Result<Stored, S3Error> {
         let answer = self.send_once(request).await?;
-        self.stored(request, &answer.headers)
+        self.stored(request, answer).await
     }
 
     /// What is there, if it is what was to be stored. What may not be looked at is none.

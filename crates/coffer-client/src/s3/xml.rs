@@ -18,6 +18,15 @@ impl<E: Into<quick_xml::Error>> From<E> for XmlFault {
     }
 }
 
+/// Yes or no, as XML writes it, in whatever letter case; none where a text says neither.
+pub(crate) fn truth(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
 /// An element: its name without a prefix, the text in it, the elements in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Element {
@@ -89,9 +98,9 @@ impl Element {
         self.text_of(name).filter(|text| !text.is_empty())
     }
 
-    /// Whether the first element of this name says `true`.
+    /// Whether the first element of this name says that something is so.
     pub fn is_true(&self, name: &str) -> bool {
-        self.text_of(name) == Some("true")
+        self.text_of(name).and_then(truth) == Some(true)
     }
 
     /// Whether two elements say the same: services write those of different names in orders of

@@ -151,7 +151,7 @@ impl Migration {
                 let request = Request::clone(request).headers(conditions);
                 let request = request.body(Bytes::clone(body), Some(sent));
                 let answer = self.target.send(&request).await?;
-                self.target.stored(&request, &answer.headers)
+                self.target.stored(&request, answer).await
             }
             Write::Complete {
                 upload_id,

@@ -18,7 +18,7 @@ use crate::mover::events::{Event, Moved};
 use crate::mover::journal::{FolderLine, Left, Mark, Notes, mark};
 use crate::mover::location::Location;
 use crate::mover::source::{Seen, Source};
-use crate::s3::{EmptyPages, ListedObject, ObjectName, S3Error};
+use crate::s3::{ListedObject, ObjectName, Paging, S3Error};
 
 impl Mover {
     /// The notes of a folder that is stored. What is no more at the target, or other than it was
@@ -50,9 +50,9 @@ impl Mover {
     async fn still_there(&self, notes: &Notes, to: &Location) -> Result<HashSet<Mark>, MoverError> {
         let left: HashSet<Mark> = notes.moved.values().map(|left| left.at).collect();
         let mut there = HashSet::new();
-        let (mut after, mut empty) = (None, EmptyPages::default());
+        let (mut after, mut paging) = (None, Paging::default());
         loop {
-            let page = self.page(to, after.as_deref(), &mut empty).await?;
+            let page = self.page(to, after.as_deref(), &mut paging).await?;
             let objects = page.objects.iter();
             let marks = objects.map(|it| of_object(&it.key, &it.etag, it.bytes));
             there.extend(marks.filter(|mark| left.contains(mark)));

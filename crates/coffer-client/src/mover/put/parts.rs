@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hyper::body::Bytes;
 use tokio::task::block_in_place;
 
-use super::Done;
 use super::state::{Begun, StoredPart, journal};
+use super::{Done, is_as_sent};
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -136,7 +136,7 @@ impl Mover {
 
     /// Finds the upload that was begun before of the same file, or begins one.
     async fn begin(
-        &self,
+        self: &Arc<Self>,
         source: &Source,
         name: &ObjectName,
         part_bytes: u64,
@@ -167,7 +167,7 @@ impl Mover {
                 Err(error) => return Err(error.into()),
             }
         }
-        let start = self.client.create_upload(name, &headers).await?;
+        let start = self.begin_upload(name, &headers).await?;
         let begun = Begun {
             upload_id: start.upload_id,
             compares: start.compares,
@@ -308,7 +308,10 @@ impl Mover {
                 .client
                 .upload_part(&upload.name, part, &headers, body, sent);
             let error = match storing.await {
-                Ok(stored) => return Ok(done(stored.etag, was_sealed, Some(stored.is_unverified))),
+                Ok(stored) => {
+                    is_as_sent(&upload.name, stored.checksum.as_ref(), &sum)?;
+                    return Ok(done(stored.etag, was_sealed, Some(stored.is_unverified)));
+                }
                 Err(error) => error,
             };
             // The answer to a commit may be lost, and the part be there.

@@ -57,7 +57,7 @@ impl Mover {
         name: &ObjectName,
         headers: &[(String, String)],
     ) -> Result<Done, MoverError> {
-        let start = self.client.create_upload(name, headers).await?;
+        let start = self.begin_upload(name, headers).await?;
         let upload = Arc::new(Upload {
             name: name.clone(),
             upload_id: start.upload_id,

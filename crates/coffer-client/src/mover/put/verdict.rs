@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::{Done, is_as_sent};
 use crate::limits::{VERDICT_BYTES_A_SECOND, VERDICT_PAUSE, VERDICT_PAUSE_FIRST, VERDICT_WAIT};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -18,13 +19,9 @@ impl Mover {
     /// # Errors
     /// [`MoverError::StoredDamaged`]; [`MoverError::Unverified`] where it does not say, or not in
     /// time.
-    pub(super) async fn verdict(
-        &self,
-        name: &ObjectName,
-        stored: &Stored,
-        bytes: u64,
-    ) -> Result<(), MoverError> {
-        let wait = VERDICT_WAIT + Duration::from_secs(bytes / VERDICT_BYTES_A_SECOND);
+    pub(super) async fn verdict(&self, name: &ObjectName, done: &Done) -> Result<(), MoverError> {
+        let stored = &done.stored;
+        let wait = VERDICT_WAIT + Duration::from_secs(done.bytes / VERDICT_BYTES_A_SECOND);
         let end = Instant::now() + wait;
         let asked = version_of(name, stored);
         let mut pause = VERDICT_PAUSE_FIRST;
@@ -41,13 +38,17 @@ impl Mover {
                 return Err(unverified("it was replaced before", false));
             }
             match said_of(&head) {
-                None => return Ok(()),
+                None => return is_whole(name, &head, done),
                 Some(DAMAGED) => return Err(MoverError::StoredDamaged),
-                Some(_) if Instant::now() >= end => {
+                Some(UNVERIFIED) if Instant::now() >= end => {
                     let seconds = wait.as_secs();
                     return Err(unverified(&format!("it has not after {seconds} s"), true));
                 }
-                Some(_) => {}
+                Some(UNVERIFIED) => {}
+                Some(_) => {
+                    let why = "what it says of it now is neither that it has nor that it has not";
+                    return Err(unverified(why, false));
+                }
             }
             pause = (pause * 2).min(VERDICT_PAUSE);
             if pause == VERDICT_PAUSE && !self.told.waiting.swap(true, Relaxed) {
@@ -78,10 +79,23 @@ fn version_of(name: &ObjectName, stored: &Stored) -> ObjectName {
     }
 }
 
-/// How the head of an answer says that an object is stored, where that is not whole.
+/// How the head of an answer says that an object is stored, where that is not known to be whole.
 fn said_of(head: &ObjectHead) -> Option<&str> {
-    head.header(STORED_HEADER)
-        .filter(|said| matches!(*said, UNVERIFIED | DAMAGED))
+    let said = head.headers.get(STORED_HEADER)?;
+    Some(said.to_str().unwrap_or_default())
+}
+
+/// Sees that what is called whole is what was sent.
+fn is_whole(name: &ObjectName, head: &ObjectHead, done: &Done) -> Result<(), MoverError> {
+    is_as_sent(name, head.checksum.as_ref(), &done.sent)?;
+    if head.bytes == done.bytes {
+        return Ok(());
+    }
+    Err(MoverError::StoredOtherwise {
+        object: format!("s3://{}/{}", name.bucket, name.key),
+        told: format!("{} bytes", head.bytes),
+        sent: format!("{} bytes", done.bytes),
+    })
 }
 
 fn unverified(why: &str, is_open: bool) -> MoverError {

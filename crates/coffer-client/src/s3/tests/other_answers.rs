@@ -3,8 +3,8 @@
 use http::Method;
 use hyper::body::Bytes;
 
-use super::{answer, counting, server};
-use crate::s3::listing::EmptyPages;
+use super::{SLOW, answer, counting, server};
+use crate::s3::listing::Paging;
 use crate::s3::{Client, DonePart, ObjectName, S3Error, Wanted};
 
 /// What a network says to all until one logs in.
@@ -96,7 +96,8 @@ async fn an_upload_ends_by_its_result_alone() {
         etag: "e".to_owned(),
         checksum: None,
     };
-    for wrong in ["", "<Other><ETag>e</ETag></Other>"] {
+    let untagged = "<CompleteMultipartUploadResult/>";
+    for wrong in ["", "<Other><ETag>e</ETag></Other>", untagged] {
         let (client, serving) = server(&[&answer("200 OK", wrong)]);
         let parts = std::slice::from_ref(&part);
         let ended = client.complete_upload_if(&name, "u", parts, None, (&[], None));
@@ -156,14 +157,14 @@ async fn lengths_that_no_file_has_are_told() {
 async fn lists_of_nothing_have_an_end() {
     let (client, serving) = server(&[]);
     serving.join().unwrap();
-    let count = |client: &Client, empty: &mut EmptyPages, pages: u32| {
-        (0..pages).try_for_each(|_| empty.count(client, true))
+    let count = |client: &Client, paging: &mut Paging, pages: u32| {
+        (0..pages).try_for_each(|_| paging.follow(client, true, None::<&String>))
     };
-    let mut empty = EmptyPages::default();
-    count(&client, &mut empty, 999).unwrap();
-    empty.count(&client, false).unwrap();
-    count(&client, &mut empty, 999).unwrap();
-    is_told(empty.count(&client, true));
+    let mut paging = Paging::default();
+    count(&client, &mut paging, 999).unwrap();
+    paging.follow(&client, false, None::<&String>).unwrap();
+    count(&client, &mut paging, 999).unwrap();
+    is_told(paging.follow(&client, true, None::<&String>));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -177,4 +178,114 @@ async fn an_empty_refusal_says_nothing_of_tls() {
         assert_eq!(told.code(), Some("BadRequest"));
     }
     serving.join().unwrap();
+}
+
+fn listed(inner: &str) -> String {
+    answer(
+        "200 OK",
+        &format!("<ListBucketResult>{inner}</ListBucketResult>"),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_were_not_asked_for_are_told() {
+    let key = "<Contents><Key>keep/other</Key><Size>1</Size></Contents>";
+    let below = "<CommonPrefixes><Prefix>keep/</Prefix></CommonPrefixes>";
+    for wrong in [key, below] {
+        let (client, serving) = server(&[&listed(wrong)]);
+        let told = client
+            .list_objects("b", "p/", None, None)
+            .await
+            .unwrap_err();
+        assert!(told.to_string().contains("lists keep/"), "{told}");
+        serving.join().unwrap();
+    }
+    let version = "<Version><Key>keep/other</Key><VersionId>v</VersionId><Size>1</Size></Version>";
+    let versions = format!("<ListVersionsResult>{version}</ListVersionsResult>");
+    let (client, serving) = server(&[&answer("200 OK", &versions)]);
+    let told = client.list_versions("b", "p/", None).await.unwrap_err();
+    assert!(told.to_string().contains("lists keep/other"), "{told}");
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_parts_go_forward() {
+    let name = ObjectName::new("b", "k");
+    let page = |number: u32, flag: &str, next: &str| {
+        let part = format!("<PartNumber>{number}</PartNumber><ETag>e</ETag><Size>5</Size>");
+        let more = format!("<IsTruncated>{flag}</IsTruncated><NextPartNumberMarker>{next}");
+        let inner = format!("<Part>{part}</Part>{more}</NextPartNumberMarker>");
+        answer(
+            "200 OK",
+            &format!("<ListPartsResult>{inner}</ListPartsResult>"),
+        )
+    };
+    let (first, last) = (page(1, "TRUE", "1"), page(2, "false", "2"));
+    let (client, serving) = server(&[&first, &last]);
+    let parts = client.list_parts(&name, "u").await.unwrap();
+    assert_eq!(
+        parts.iter().map(|part| part.number).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    let asked = serving.join().unwrap();
+    assert!(
+        asked[1].0.contains("part-number-marker=1"),
+        "{}",
+        asked[1].0
+    );
+    for wrong in [
+        page(2, "true", "1"),
+        page(2, "true", ""),
+        page(2, "more", "2"),
+    ] {
+        let (client, serving) = server(&[&first, &wrong]);
+        is_told(client.list_parts(&name, "u").await);
+        serving.join().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_buckets_that_come_round_have_an_end() {
+    let page = |next: &str| {
+        let bucket = "<Buckets><Bucket><Name>b</Name></Bucket></Buckets>";
+        let inner = format!("{bucket}<ContinuationToken>{next}</ContinuationToken>");
+        answer(
+            "200 OK",
+            &format!("<ListAllMyBucketsResult>{inner}</ListAllMyBucketsResult>"),
+        )
+    };
+    let (a, b) = (page("a"), page("b"));
+    let (client, serving) = server(&[&a, &b, &a]);
+    is_told(client.list_buckets().await);
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_behind_the_head_of_a_success_is_not_stored() {
+    let name = ObjectName::new("b", "k");
+    let denied = answer("200 OK", "<Error><Code>AccessDenied</Code></Error>");
+    let (client, serving) = server(&[&denied]);
+    let stored = client.put_object(&name, &[], Bytes::from_static(b"1"), None);
+    assert_eq!(stored.await.unwrap_err().code(), Some("AccessDenied"));
+    serving.join().unwrap();
+    let (late, done) = (answer("200 OK", SLOW), answer("200 OK", ""));
+    let (client, serving) = server(&[&late, &done]);
+    let part = client.upload_part(&name, ("u", 1), &[], Bytes::from_static(b"1"), None);
+    assert_eq!(part.await.unwrap().etag, "\"e\"");
+    serving.join().unwrap();
+    let (client, serving) = server(&[&answer("206 Partial Content", "")]);
+    let part = client.upload_part(&name, ("u", 1), &[], Bytes::from_static(b"1"), None);
+    is_told(part.await);
+    serving.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_headers_are_no_other_protocol() {
+    let headers: String = (0..5_000).map(|it| format!("x-h{it}: 1\r\n")).collect();
+    let many = format!("HTTP/1.1 200 OK\r\n{headers}content-length: 0\r\n\r\n");
+    let (client, serving) = server(&[&many]);
+    let request = ObjectName::new("b", "k").request(Method::GET);
+    let told = client.send_once(&request).await.err().unwrap().to_string();
+    assert!(!told.contains("plain HTTP"), "{told}");
+    drop(serving);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use coffer_client::mover::{Location, MoverError};
-use coffer_client::s3::{Client, EmptyPages, ListedObject, ListedVersion};
+use coffer_client::s3::{Client, ListedObject, ListedVersion, Paging};
 use serde_json::json;
 
 use super::progress::Lines;
@@ -102,14 +102,14 @@ async fn objects(
 ) -> Result<(), Error> {
     let delimiter = (!is_recursive).then_some("/");
     let (mut after, mut count) = (None, 0);
-    let mut empty = EmptyPages::default();
+    let mut paging = Paging::default();
     loop {
         let page = { client }
             .list_objects(&place.bucket, &place.key, delimiter, after.as_deref())
             .await
             .map_err(MoverError::from)?;
         let told = page.prefixes.len() + page.objects.len();
-        { empty.count(client, told == 0) }.map_err(MoverError::from)?;
+        { paging.follow(client, told == 0, page.next.as_ref()) }.map_err(MoverError::from)?;
         count += told;
         write(page.prefixes.iter().map(|prefix| {
             if form == Form::Json {
@@ -134,13 +134,14 @@ async fn objects(
 
 async fn versions(client: &Client, place: &Location, form: Form) -> Result<(), Error> {
     let (mut after, mut count) = (None, 0);
-    let mut empty = EmptyPages::default();
+    let mut paging = Paging::default();
     loop {
         let page = { client }
             .list_versions(&place.bucket, &place.key, after.as_ref())
             .await
             .map_err(MoverError::from)?;
-        { empty.count(client, page.versions.is_empty()) }.map_err(MoverError::from)?;
+        { paging.follow(client, page.versions.is_empty(), page.next.as_ref()) }
+            .map_err(MoverError::from)?;
         count += page.versions.len();
         write(
             page.versions

@@ -40,7 +40,7 @@ pub struct PutArgs {
     #[arg(long)]
     pub no_wait: bool,
     /// Media type of what is stored, e.g. video/mp4
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = media_type)]
     pub content_type: Option<String>,
     /// Metadata of what is stored; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
@@ -51,6 +51,14 @@ pub struct PutArgs {
     /// How the service is reached.
     #[command(flatten)]
     pub service: ServiceArgs,
+}
+
+/// Reads what a header can hold.
+fn media_type(text: &str) -> Result<String, String> {
+    match http::HeaderValue::try_from(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("it has a line break or another control character".to_owned()),
+    }
 }
 
 /// Reads `NAME=VALUE`.

@@ -1,0 +1,81 @@
+use super::*;
+
+#[test]
+fn files_come_in_the_order_of_names_of_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a/b", "a-b", "a.b", "a0", "ä", "b/c/d", "b/c-d"] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, name).unwrap();
+    }
+    let mut files = Files::new(folder.path(), Links::Tell, Path::new("/none"));
+    let mut keys = Vec::new();
+    while let Some(Next::Name(name)) = files.next() {
+        keys.push(name.key);
+    }
+    assert_eq!(keys, ["a-b", "a.b", "a/b", "a0", "b/c-d", "b/c/d", "ä"]);
+    assert!(keys.is_sorted());
+}
+
+#[test]
+fn a_link_to_a_folder_stands_where_the_names_below_it_do() {
+    let (away, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(away.path().join("in"), b"1").unwrap();
+    std::os::unix::fs::symlink(away.path(), root.path().join("data")).unwrap();
+    for name in ["data-old", "data0"] {
+        std::fs::write(root.path().join(name), b"2").unwrap();
+    }
+    let mut files = Files::new(root.path(), Links::Follow, Path::new("/none"));
+    let mut keys = Vec::new();
+    while let Some(Next::Name(name)) = files.next_in_order().unwrap() {
+        keys.push(name.key);
+    }
+    assert_eq!(keys, ["data-old", "data/in", "data0"]);
+    let mut files = Files::new(root.path(), Links::Follow, Path::new("/none"));
+    files.last = Some("e".to_owned());
+    assert!(files.next_in_order().is_err(), "it comes too late");
+}
+
+#[test]
+fn ledgers_are_left_out_and_told() {
+    let root = tempfile::tempdir().unwrap();
+    let ledgers = root.path().join("state/migrations");
+    std::fs::create_dir_all(&ledgers).unwrap();
+    for name in ["a", "state/migrations/l", "state/z"] {
+        std::fs::write(root.path().join(name), name).unwrap();
+    }
+    let mut files = Files::new(root.path(), Links::Tell, &ledgers);
+    let mut seen = Vec::new();
+    while let Some(next) = files.next_in_order().unwrap() {
+        seen.push(match next {
+            Next::Name(name) => name.key,
+            Next::Ledgers(_, name) => format!("not {}", name.unwrap()),
+            Next::Problem(_) | Next::PassedOver(_) => panic!("it is no other"),
+        });
+    }
+    assert_eq!(seen, ["a", "not state/migrations", "state/z"]);
+}
+
+#[test]
+fn markers_behind_all_versions_come_to_their_names() {
+    let version = |key: &str, modified: &str, is_latest, is_marker| ListedVersion {
+        object: ListedObject {
+            key: key.to_owned(),
+            bytes: 0,
+            etag: String::new(),
+            modified: modified.to_owned(),
+        },
+        version_id: modified.to_owned(),
+        is_latest,
+        is_marker,
+    };
+    let page = in_order(vec![
+        version("a", "1", false, false),
+        version("b", "1", true, false),
+        version("a", "2", true, true),
+    ]);
+    let seen: Vec<_> = { page.iter() }
+        .map(|it| (it.object.key.as_str(), it.is_marker))
+        .collect();
+    assert_eq!(seen, [("a", true), ("a", false), ("b", false)]);
+}

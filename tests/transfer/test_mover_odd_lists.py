@@ -1,0 +1,197 @@
+"""coffer ls, get, cp and rm with servers whose lists are odd: nothing of them counts as gone, or as
+asked for, that is not."""
+
+import re
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from harness.mover import Mover, answering
+
+
+class Listing(BaseHTTPRequestHandler):
+    """Has objects of one byte, which it lists as its state's `listed` says, and notes what changes.
+
+    `listed` has the query of a list, and gives names and what else stands there. What is in
+    `locked` is not deleted."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.answer(b"x")
+
+    def do_GET(self):
+        query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+        if "prefix" not in query:
+            return self.answer(b"x")
+        query = {name: values[0] for name, values in query.items()}
+        keys, rest = self.server.listed(query)
+        kind, element = (
+            ("ListVersionsResult", "Version")
+            if "versions" in query
+            else ("ListBucketResult", "Contents")
+        )
+        version = "<VersionId>v</VersionId>" if "versions" in query else ""
+        rows = [f"<{element}><Key>{key}</Key>{version}<Size>1</Size></{element}>" for key in keys]
+        return self.answer(f"<{kind}>{''.join(rows)}{rest}</{kind}>".encode())
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"])).decode()
+        failed = []
+        for key in re.findall(r"<Key>(.*?)</Key>", body):
+            if key in self.server.locked:
+                failed.append(f"<Error><Key>{key}</Key><Code>AccessDenied</Code></Error>")
+            else:
+                self.server.changed.append(key)
+        self.answer(f"<DeleteResult>{''.join(failed)}</DeleteResult>".encode())
+
+    def do_PUT(self):
+        self.server.changed.append(self.path)
+        self.answer(b"<CopyObjectResult><ETag>e</ETag></CopyObjectResult>")
+
+    def answer(self, body):
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.send_header("etag", '"e"')
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+@pytest.fixture
+def service():
+    with answering(Listing, listed=None, changed=[], locked=()) as service:
+        yield service
+
+
+@pytest.fixture
+def mover(service, tmp_path):
+    return Mover.elsewhere(service, tmp_path / "home")
+
+
+TOKEN = "<NextContinuationToken>t</NextContinuationToken>"
+KEY_MARKER = "<NextKeyMarker>p/a</NextKeyMarker>"
+
+
+def in_two(flag, marker=TOKEN):
+    """Two names on two pages, of which the first says so that there is more."""
+
+    def listed(query):
+        if "continuation-token" in query or "key-marker" in query:
+            return ["p/b"], ""
+        return ["p/a"], f"{flag}{marker}"
+
+    return listed
+
+
+@pytest.mark.parametrize("flag", ["1", "TRUE", " true\n", "True"])
+def test_a_list_goes_on_however_true_is_written(service, mover, flag):
+    pages = in_two(f"<IsTruncated>{flag}</IsTruncated>")
+    service.listed = lambda query: ([], "") if "p/b" in service.changed else pages(query)
+    mover.run("get", "-r", "s3://b/p/", "out")
+    assert {path.name for path in (mover.home / "out").iterdir()} == {"a", "b"}
+    out, _ = mover.run("ls", "-r", "s3://b/p/")
+    assert out.count(b"p/") == 2
+    mover.run("rm", "-r", "--yes", "s3://b/p/")
+    assert sorted(service.changed) == ["p/a", "p/b"]
+
+
+@pytest.mark.parametrize(
+    "flag", ["", "<IsTruncated>false</IsTruncated>", "<IsTruncated>?</IsTruncated>"]
+)
+def test_a_list_that_ends_and_goes_on_is_an_error(service, mover, flag):
+    service.listed = in_two(flag)
+    for command in (
+        ("ls", "-r", "s3://b/p/"),
+        ("get", "-r", "s3://b/p/", "out"),
+        ("cp", "-r", "s3://b/p/", "s3://c/"),
+        ("rm", "-r", "--yes", "s3://b/p/"),
+    ):
+        _, told = mover.run(*command, code=1)
+        assert "IsTruncated" in told, command
+    service.listed = in_two(flag, KEY_MARKER)
+    for command in (("ls", "--versions"), ("rm", "-r", "--versions", "--yes")):
+        _, told = mover.run(*command, "s3://b/p/", code=1)
+        assert "IsTruncated" in told, command
+    assert service.changed == []
+
+
+def test_names_that_were_not_asked_for_are_left_alone(service, mover):
+    service.listed = lambda _: (["p/a", "keep/other"], "")
+    for command in (
+        ("rm", "-r", "--yes", "s3://b/p/"),
+        ("rm", "-r", "--versions", "--yes", "s3://b/p/"),
+        ("cp", "-r", "s3://b/p/", "s3://c/"),
+        ("get", "-r", "s3://b/p/", "out"),
+        ("ls", "-r", "s3://b/p/"),
+    ):
+        _, told = mover.run(*command, code=1)
+        assert "lists keep/other, which does not begin with p/" in told, command
+    assert service.changed == []
+
+
+def test_pages_that_come_round_have_an_end(service, mover):
+    following = {None: "A", "A": "B", "B": "C", "C": "A"}
+
+    def listed(query):
+        token = following[query.get("continuation-token")]
+        more = f"<NextContinuationToken>{token}</NextContinuationToken>"
+        return ["p/a"], f"<IsTruncated>true</IsTruncated>{more}"
+
+    service.listed = listed
+    for command in (
+        ("ls", "-r", "s3://b/p/"),
+        ("get", "-r", "s3://b/p/", "out"),
+        ("cp", "-r", "s3://b/p/", "s3://c/"),
+        ("rm", "-r", "--yes", "s3://b/p/"),
+    ):
+        _, told = mover.run(*command, code=1, timeout=30)
+        assert "is a part of a list that comes to itself" in told, command
+
+
+def by_offsets(service, keys):
+    """Pages of 1,000, which go on behind so many of the objects that there are."""
+
+    def listed(query):
+        there = [key for key in keys if key not in set(service.changed)]
+        start = int(query.get("continuation-token", 0))
+        end = start + 1_000
+        more = f"<NextContinuationToken>{end}</NextContinuationToken>"
+        more = f"<IsTruncated>true</IsTruncated>{more}" if end < len(there) else ""
+        return there[start:end], more
+
+    return listed
+
+
+def test_all_are_deleted_where_a_list_goes_on_by_offsets(service, mover):
+    keys = [f"p/{number:04}" for number in range(4_500)]
+    service.listed = by_offsets(service, keys)
+    mover.run("rm", "-r", "--yes", "s3://b/p/")
+    assert sorted(service.changed) == keys
+
+
+def test_what_can_not_be_deleted_is_told_once_and_the_rest_is(service, mover):
+    keys = [f"p/{number:04}" for number in range(3_500)]
+    service.locked = {"p/0007", "p/1500"}
+    service.listed = by_offsets(service, keys)
+    _, told = mover.run("rm", "-r", "--yes", "s3://b/p/", code=1)
+    assert sorted(service.changed) == [key for key in keys if key not in service.locked]
+    assert [told.count(key) for key in sorted(service.locked)] == [1, 1]
+
+
+def test_a_server_that_deletes_nothing_is_told(service, mover):
+    keys = [f"p/{number:04}" for number in range(2_500)]
+
+    def listed(query):
+        start = int(query.get("continuation-token", 0))
+        more = f"<NextContinuationToken>{start + 1_000}</NextContinuationToken>"
+        more = f"<IsTruncated>true</IsTruncated>{more}" if start < 2_000 else ""
+        return keys[start : start + 1_000], more
+
+    service.listed = listed
+    _, told = mover.run("rm", "-r", "--yes", "s3://b/p/", code=1, timeout=60)
+    assert "as many names as before begin with p/" in told
