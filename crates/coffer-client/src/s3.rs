@@ -46,6 +46,7 @@ pub(crate) use self::multipart::etag_of_parts;
 pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
 pub use self::request::Request;
+pub use self::retry::Outcome;
 pub(crate) use self::since::{KeptTime, Since};
 pub(crate) use self::store::{Awaited, Doubted};
 pub use self::wire::Wire;
