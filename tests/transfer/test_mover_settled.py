@@ -139,7 +139,8 @@ def test_a_standby_and_a_fenced_server_say_at_once_that_they_take_nothing(
         (files / name).write_text(name)
     of_standby = Mover(followed, tmp_path / "of-standby")
     place = f"s3://{BUCKET}/"
-    assert "this server is a standby" in told_at_once(of_standby, "put", files / "a", place)
+    for asked in (("put", files / "a", place), ("put", "-r", files, place)):
+        assert "this server is a standby" in told_at_once(of_standby, *asked)
     server.stop()
     server.arguments += ["--fenced-by", "far"]
     server.start()
@@ -150,6 +151,7 @@ def test_a_standby_and_a_fenced_server_say_at_once_that_they_take_nothing(
     within(lambda: not ready(server))
     for asked in (
         ("put", files / "b", place),
+        ("put", "-r", files, place),
         ("rm", f"{place}small-1"),
         ("cp", f"{place}small-1", f"{place}copied"),
     ):
