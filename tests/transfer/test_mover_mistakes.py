@@ -217,3 +217,41 @@ def test_a_link_where_unfinished_files_lie_is_not_written_through(mover, s3, buc
     mover.run("get", f"s3://{bucket}/x", "x")
     assert (mover.home / "x").read_bytes() == b"from the bucket"
     (mover.home / "x").unlink()
+
+
+def test_what_concerns_the_server_as_a_whole_ends_a_folder_at_the_first(
+    mover, own_server, s3, bucket, tmp_path
+):
+    files = tmp_path / "files"
+    files.mkdir()
+    for number in range(30):
+        (files / f"{number}").write_text("x")
+    other = own_server("other").start()
+    # Where keys are wrong: that server hears nothing more of such a key for a minute.
+    there = Mover(other, tmp_path / "there").environment
+    here = mover.environment
+    for wrong, said, to in (
+        (here | {"AWS_CA_BUNDLE": str(other.ca)}, "not trusted here", bucket),
+        (here | {"AWS_ENDPOINT_URL": "https://nowhere.invalid:9000"}, "nowhere.invalid", bucket),
+        (here, "NoSuchBucket", "not-there"),
+        (there | {"AWS_ACCESS_KEY_ID": "AKIANOTTHERE"}, "InvalidAccessKeyId", bucket),
+        (there | {"AWS_SECRET_ACCESS_KEY": "wrong"}, "SignatureDoesNotMatch", bucket),
+    ):
+        mover.environment = wrong
+        _, told = mover.run("put", "-r", files, f"s3://{to}/", code=1)
+        assert told.count(said) == 1 and len(told.splitlines()) == 1, (said, told)
+    # So it does where several are named.
+    mover.environment = here
+    _, told = mover.run("put", "-r", files, files / "1", "s3://not-there/", code=1)
+    assert told.count("NoSuchBucket") == 1 and len(told.splitlines()) == 1, told
+    assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+    mover.run("put", "-r", files, f"s3://{bucket}/")
+    assert len(s3.list_objects_v2(Bucket=bucket)["Contents"]) == 30
+    _, told = mover.run("cp", "-r", f"s3://{bucket}/", "s3://not-there/", code=1)
+    assert told.count("NoSuchBucket") == 1 and "failed" not in told
+    # Of several buckets, one that is missing says nothing of the others.
+    fetched = tmp_path / "fetched"
+    fetched.mkdir()
+    wanted = ("s3://not-there/1", f"s3://{bucket}/2")
+    _, told = mover.run("get", *wanted, fetched, code=1)
+    assert "1 failed, 1 went well" in told and (fetched / "2").exists()

@@ -161,7 +161,7 @@ def test_a_server_that_does_not_come_is_waited_for_once(mover, tmp_path):
     nowhere = ("--endpoint", f"https://127.0.0.1:{free_port()}")
     began = time.monotonic()
     _, told = mover.run("put", "-r", tree, "s3://bucket/", *nowhere, code=1)
-    assert "40 failed" in told
+    assert told.count("Connection refused") == 1 and len(told.splitlines()) == 1, told
     assert 2 < time.monotonic() - began < 15
     began = time.monotonic()
     _, told = mover.run("ls", *nowhere, "--retries", "0", code=1)

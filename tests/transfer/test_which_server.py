@@ -154,3 +154,36 @@ def test_what_is_typed_counts_as_typed_though_the_environment_says_the_same(serv
     assert "InvalidAccessKeyId" in run(home, "ls", code=1, **environment)
     assert bucket in run(home, "ls", "--data", server.data, **environment)
     assert bucket in run(home, "--data", server.data, "ls", **environment)
+
+
+def test_no_other_server_is_asked_in_the_place_of_one_that_does_not_run(server, own_server, home):
+    """What answers at the usual address may be another's."""
+    stopped = own_server("stopped").start()
+    stopped.stop()
+    file = home / "file"
+    file.write_bytes(b"x")
+    bucket_list = run(home, "bucket", "list", "--data", stopped.data, code=1)
+    for asked in (
+        ("ls",),
+        ("put", file, "s3://b/file"),
+        ("get", "s3://b/file", home / "fetched"),
+    ):
+        # Another server is where this one would be.
+        usual = f"127.0.0.1:{server.port}"
+        told = run(home, *asked, "--data", stopped.data, code=1, COFFER_LISTEN=usual)
+        assert f"no server runs on {stopped.data}" in told and told == bucket_list
+        assert f"start one with `coffer serve --data {stopped.data}`" in told
+    (home / "coffer-data").symlink_to(stopped.data)
+    assert "no server runs on coffer-data" in run(home, "ls", code=1)
+    # What says another address counts as before.
+    key_id, secret = server.credentials()
+    keys = {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": secret}
+    ca = {"AWS_CA_BUNDLE": str(server.ca)}
+    run(home, "ls", AWS_ENDPOINT_URL=server.endpoint, **keys, **ca)
+    typed = ("--endpoint", server.endpoint, "--ca", server.ca)
+    run(home, "ls", "--data", stopped.data, *typed, code=1)
+    stopped.credentials_path.rename(home / "kept-apart")
+    run(home, "ls", "--data", stopped.data, *typed, **keys)
+    # So it is of a folder without a key, as that of a gateway.
+    told = run(home, "ls", "--data", stopped.data, code=1, **keys)
+    assert f"no server runs on {stopped.data}" in told

@@ -88,6 +88,9 @@ pub const S3_RETRIES: u32 = 8;
 /// connections are reset: with the pauses below, for three to six seconds, in which one starts.
 pub const S3_REFUSED_RETRIES: u32 = 5;
 
+/// How long is waited for what was begun together with a file that failed as all of a folder would.
+pub const OF_ALL_WAIT: Duration = Duration::from_secs(3);
+
 /// How long is waited before a request is sent again: at first up to so long, each time twice.
 pub const S3_RETRY_FIRST: Duration = Duration::from_millis(200);
 

@@ -47,6 +47,7 @@ pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
 pub(crate) use self::objects::{EARLY, LONGER, UNMARKED, Wanted, bare};
 pub use self::request::Request;
+pub use self::retry::Outcome;
 pub(crate) use self::since::{KeptTime, Since};
 pub(crate) use self::store::{Awaited, Doubted};
 pub use self::wire::Wire;

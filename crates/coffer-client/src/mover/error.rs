@@ -232,6 +232,31 @@ impl MoverError {
         }
     }
 
+    /// Whether the service as a whole says so, and would say it of all that it is asked. While
+    /// nothing went well, the address, the authority or the secret may be wrong; a service that was
+    /// reached before may come back, and one name may be what a signature goes wrong by.
+    pub fn is_of_service(&self, went_well: bool) -> bool {
+        let Self::S3(error) = self else {
+            return false;
+        };
+        match error.code() {
+            _ if error.is_refused_for_good() => true,
+            Some("InvalidAccessKeyId" | "InvalidClientTokenId" | "ExpiredToken") => true,
+            Some("SignatureDoesNotMatch" | "RequestTimeTooSkewed") => !went_well,
+            Some(_) => false,
+            None => !went_well && matches!(error, S3Error::Client(_)),
+        }
+    }
+
+    /// Whether the bucket is not there.
+    pub fn is_of_bucket(&self) -> bool {
+        match self {
+            Self::Absent { has_bucket, .. } => !has_bucket,
+            Self::S3(error) => error.code() == Some("NoSuchBucket"),
+            _ => false,
+        }
+    }
+
     /// Whether what was begun is worth keeping: the same may go well later.
     pub(super) fn may_go_on(&self) -> bool {
         match self {

@@ -8,17 +8,19 @@ mod going_on;
 
 mod counts;
 
-use std::future::Future;
+mod crowd;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::task::{JoinSet, block_in_place, yield_now};
+use tokio::task::block_in_place;
 use walkdir::{DirEntry, WalkDir};
 
 pub use self::counts::Counts;
 
 use self::below::make_folders;
 use self::counts::EmptyFolders;
+use self::crowd::Crowd;
 use self::going_on::note_fetched;
 use self::paths::{key_of, path_below, path_of};
 use crate::limits::PART_BYTES;
@@ -30,96 +32,42 @@ use crate::mover::location::Location;
 use crate::mover::target::{check, is_unfinished};
 use crate::s3::{ListedObject, ObjectName, Paging};
 
-/// Works on many things at once, and counts.
-struct Crowd {
-    mover: Arc<Mover>,
-    tasks: JoinSet<(String, Result<u64, MoverError>)>,
-    counts: Counts,
-}
-
-impl Crowd {
-    fn new(mover: &Arc<Mover>) -> Self {
-        Self {
-            mover: Arc::clone(mover),
-            tasks: JoinSet::new(),
-            counts: Counts::default(),
-        }
-    }
-
-    /// Begins something, when there is room for it. It gives how many bytes it moved.
-    async fn add(
-        &mut self,
-        what: String,
-        work: impl Future<Output = Result<u64, MoverError>> + Send + 'static,
-    ) {
-        while self.tasks.len() >= self.mover.options.jobs {
-            self.next().await;
-        }
-        self.tasks.spawn(async move { (what, work.await) });
-    }
-
-    /// Counts what a command before this one has moved.
-    async fn was_moved(&mut self, bytes: u64) {
-        self.counts.done += 1;
-        self.counts.bytes += bytes;
-        // There may be many, and nothing else that is waited for.
-        yield_now().await;
-    }
-
-    async fn next(&mut self) {
-        match self.tasks.join_next().await {
-            Some(Ok((_, Ok(bytes)))) => {
-                self.counts.done += 1;
-                self.counts.bytes += bytes;
-            }
-            Some(Ok((what, Err(error)))) => self.failed(what, &error),
-            Some(Err(_)) => self.failed("a file".to_owned(), &MoverError::Lost),
-            None => {}
-        }
-    }
-
-    fn failed(&mut self, what: String, error: &MoverError) {
-        self.counts.include(self.mover.failed(what, error));
-    }
-
-    async fn all(mut self) -> Counts {
-        while !self.tasks.is_empty() {
-            self.next().await;
-        }
-        self.counts
-    }
-
-    /// The same with what was listed below a prefix: one that no name has was mistyped. A bucket
-    /// may be empty.
-    async fn all_below(self, place: &Location, has_any: bool) -> Result<Counts, MoverError> {
-        if !has_any && !place.key.is_empty() {
-            let prefix = place.key.clone();
-            return Err(MoverError::NoneBegins { prefix });
-        }
-        Ok(self.all().await)
-    }
-}
-
 impl Mover {
-    /// Stores these files, many at once. One that fails is told and counted.
-    pub async fn put_files(self: &Arc<Self>, files: Vec<(PathBuf, ObjectName)>) -> Counts {
-        let mut crowd = Crowd::new(self);
+    /// Stores these files in one bucket, many at once. One that fails is told and counted.
+    ///
+    /// # Errors
+    /// What would fail all of them.
+    pub async fn put_files(
+        self: &Arc<Self>,
+        files: Vec<(PathBuf, ObjectName)>,
+    ) -> Result<Counts, MoverError> {
+        let mut crowd = Crowd::of_one_bucket(self);
         for (path, name) in files {
             let (what, mover) = (path.display().to_string(), Arc::clone(self));
             let work = async move { Ok(mover.put(&path, &name).await?.bytes) };
-            crowd.add(what, work).await;
+            if !crowd.add(what, work).await {
+                break;
+            }
         }
         crowd.all().await
     }
 
     /// Fetches these objects, many at once. One that fails is told and counted.
-    pub async fn fetch_files(self: &Arc<Self>, objects: Vec<(ObjectName, PathBuf)>) -> Counts {
+    ///
+    /// # Errors
+    /// What would fail all of them.
+    pub async fn fetch_files(
+        self: &Arc<Self>,
+        objects: Vec<(ObjectName, PathBuf)>,
+    ) -> Result<Counts, MoverError> {
         let mut crowd = Crowd::new(self);
         for (name, path) in objects {
             let what = format!("s3://{}/{}", name.bucket, name.key);
             let mover = Arc::clone(self);
             let work = async move { Ok(mover.get(&name, &path).await?.bytes) };
-            crowd.add(what, work).await;
+            if !crowd.add(what, work).await {
+                break;
+            }
         }
         crowd.all().await
     }
@@ -127,7 +75,8 @@ impl Mover {
     /// Stores all files below a folder, under names that begin with `to`.
     ///
     /// # Errors
-    /// When the folder can't be read at all; all else is told and counted.
+    /// When the folder can't be read at all, and what would fail all of it; all else is told and
+    /// counted.
     pub async fn put_folder(
         self: &Arc<Self>,
         from: &Path,
@@ -142,12 +91,20 @@ impl Mover {
         }
         let notes = Arc::new(self.notes_of_put(from, to).await?);
         let counts = self.put_all(from, to, &notes).await;
-        self.went_through(notes, counts.failed == 0);
-        Ok(counts)
+        self.went_through(
+            notes,
+            counts.as_ref().is_ok_and(|counts| counts.failed == 0),
+        );
+        counts
     }
 
-    async fn put_all(self: &Arc<Self>, from: &Path, to: &Location, notes: &Arc<Notes>) -> Counts {
-        let mut crowd = Crowd::new(self);
+    async fn put_all(
+        self: &Arc<Self>,
+        from: &Path,
+        to: &Location,
+        notes: &Arc<Notes>,
+    ) -> Result<Counts, MoverError> {
+        let mut crowd = Crowd::of_one_bucket(self);
         let walk = WalkDir::new(from).follow_links(self.options.follow_links);
         let mut walk = walk.into_iter();
         let mut folders = EmptyFolders::default();
@@ -188,7 +145,9 @@ impl Mover {
             }
             let (mover, notes) = (Arc::clone(self), Arc::clone(notes));
             let work = async move { mover.put_below(&path, &name, &notes).await };
-            crowd.add(what, work).await;
+            if !crowd.add(what, work).await {
+                break;
+            }
         }
         crowd.counts.empty_folders = folders.count();
         crowd.all().await
@@ -206,7 +165,7 @@ impl Mover {
     /// Fetches all objects whose names begin with that of `from`, to files below a folder.
     ///
     /// # Errors
-    /// When they can't be listed; all else is told and counted.
+    /// When they can't be listed, and what would fail all of them; all else is told and counted.
     pub async fn fetch_folder(
         self: &Arc<Self>,
         from: &Location,
@@ -255,7 +214,9 @@ impl Mover {
                     let place = (to.as_path(), below.as_path());
                     mover.fetch_below(&name, &object, place, &notes).await
                 };
-                crowd.add(what, work).await;
+                if !crowd.add(what, work).await {
+                    return crowd.all().await;
+                }
             }
             after = page.next;
             if after.is_none() {
@@ -321,7 +282,7 @@ impl Mover {
     /// # Errors
     /// When they can't be listed, or the copies would lie among what is copied, or what is copied
     /// among them: then there would be no end of it, or copies would replace what is to be copied
-    /// yet. All else is told and counted.
+    /// yet. And what would fail all of them; all else is told and counted.
     pub async fn copy_folder(
         self: &Arc<Self>,
         from: &Location,
@@ -341,7 +302,7 @@ impl Mover {
                           name a place beside it",
             });
         }
-        let mut crowd = Crowd::new(self);
+        let mut crowd = Crowd::of_one_bucket(self);
         let (mut after, mut paging) = (None, Paging::default());
         let mut has_any = false;
         loop {
@@ -360,7 +321,9 @@ impl Mover {
                     Ok(moved.bytes)
                 };
                 let what = format!("s3://{}/{}", from.bucket, object.key);
-                crowd.add(what, work).await;
+                if !crowd.add(what, work).await {
+                    return crowd.all().await;
+                }
             }
             after = page.next;
             if after.is_none() {

@@ -68,34 +68,29 @@ impl Settings {
         Self::find_in(wanted, &Environment(&of_process))
     }
 
+    /// Whether it is the data folder's server that is meant, and no other.
+    ///
+    /// # Errors
+    /// When a file can't be read.
+    pub fn is_of_data(wanted: &Wanted<'_>) -> Result<bool, ClientError> {
+        let environment = &Environment(&of_process);
+        let files = Files::read(environment)?;
+        let profile = profile_of(wanted, environment);
+        let address = address(wanted, environment, &files, &profile);
+        Ok(matches!(address, Some(Address::OfData(_))))
+    }
+
     fn find_in(wanted: &Wanted<'_>, environment: &Environment<'_>) -> Result<Self, ClientError> {
         let files = Files::read(environment)?;
-        let named = environment.variable(PROFILE_VARIABLE);
-        let profile = wanted.profile.or(named.as_deref()).unwrap_or("default");
+        let profile = &profile_of(wanted, environment);
         let of_profile = |name| files.setting(profile, name);
-        let own_address = || wanted.data_endpoint.map(str::to_owned);
-        let of_services = || {
-            let endpoint = files.endpoint_of_services(profile);
-            endpoint.or_else(|| of_profile("endpoint_url"))
-        };
-        let typed = wanted.endpoint.map(str::to_owned);
-        let elsewhere = || {
-            let endpoint = environment.variable("AWS_ENDPOINT_URL_S3");
-            let endpoint = endpoint.or_else(|| environment.variable("AWS_ENDPOINT_URL"));
-            endpoint.or_else(of_services)
-        };
-        let told = match wanted.data {
-            Some(_) if !wanted.is_data_implied => typed
-                .or_else(|| of_services().filter(|_| wanted.profile.is_some()))
-                .or_else(own_address)
-                .or_else(elsewhere),
-            _ => typed.or_else(elsewhere),
-        };
+        let endpoint = address(wanted, environment, &files, profile);
+        let is_elsewhere = matches!(endpoint, Some(Address::Told(_)));
         let wanted = &Wanted {
-            data: { wanted.data }.filter(|_| !wanted.is_data_implied || told.is_none()),
+            data: { wanted.data }.filter(|_| !wanted.is_data_implied || !is_elsewhere),
             ..*wanted
         };
-        let endpoint = told.or_else(|| own_address().filter(|_| wanted.data.is_some()));
+        let endpoint = endpoint.map(Address::text);
         let region = environment.variable("AWS_REGION");
         let region = region
             .or_else(|| environment.variable("AWS_DEFAULT_REGION"))
@@ -125,6 +120,58 @@ impl Settings {
             region: region.unwrap_or_else(|| USUAL_REGION.to_owned()),
             ca,
         })
+    }
+}
+
+/// The profile of AWS's files.
+fn profile_of(wanted: &Wanted<'_>, environment: &Environment<'_>) -> String {
+    let typed = wanted.profile.map(str::to_owned);
+    let named = typed.or_else(|| environment.variable(PROFILE_VARIABLE));
+    named.unwrap_or_else(|| "default".to_owned())
+}
+
+/// Where a server is.
+enum Address {
+    /// What was typed, the environment or a profile says.
+    Told(String),
+    /// That of the data folder's server.
+    OfData(String),
+}
+
+impl Address {
+    fn text(self) -> String {
+        match self {
+            Self::Told(text) | Self::OfData(text) => text,
+        }
+    }
+}
+
+/// Which server is meant, if any is.
+fn address(
+    wanted: &Wanted<'_>,
+    environment: &Environment<'_>,
+    files: &Files,
+    profile: &str,
+) -> Option<Address> {
+    let of_services = || {
+        let endpoint = files.endpoint_of_services(profile);
+        endpoint.or_else(|| files.setting(profile, "endpoint_url"))
+    };
+    let elsewhere = || {
+        let endpoint = environment.variable("AWS_ENDPOINT_URL_S3");
+        let endpoint = endpoint.or_else(|| environment.variable("AWS_ENDPOINT_URL"));
+        endpoint.or_else(of_services)
+    };
+    let own = { wanted.data_endpoint }.filter(|_| wanted.data.is_some());
+    let own = own.map(|text| Address::OfData(text.to_owned()));
+    let typed = wanted.endpoint.map(str::to_owned);
+    match wanted.data {
+        Some(_) if !wanted.is_data_implied => typed
+            .or_else(|| of_services().filter(|_| wanted.profile.is_some()))
+            .map(Address::Told)
+            .or(own)
+            .or_else(|| elsewhere().map(Address::Told)),
+        _ => typed.or_else(elsewhere).map(Address::Told).or(own),
     }
 }
 

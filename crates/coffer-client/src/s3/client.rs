@@ -147,7 +147,7 @@ impl Client {
         } else {
             self.options.retries
         };
-        if attempt > retries || !error.is_passing() {
+        if attempt > retries || !error.is_worth_asking_again() {
             return Err(error);
         }
         let wait = pause(attempt, &error);

@@ -12,6 +12,7 @@ use time::format_description::well_known::Rfc2822;
 
 use crate::error::ClientError;
 use crate::limits::S3_MESSAGE_CHARACTERS;
+use crate::s3::retry::Outcome;
 use crate::s3::xml::Element;
 
 /// Why a request of S3 did not do what was asked.
@@ -33,6 +34,8 @@ pub enum S3Error {
         advice: String,
         /// How long to wait, if the server said so.
         retry_after: Option<Duration>,
+        /// What became of the request, where the server says that asking again does not help.
+        outcome: Option<Outcome>,
     },
     /// The connection ended, or stood still.
     #[error("the connection to {endpoint} broke: {problem}")]
@@ -96,7 +99,7 @@ impl S3Error {
                 ..
             }
         );
-        fails && self.code() != Some("SlowDown")
+        fails && self.code() != Some("SlowDown") && !self.is_refused_for_good()
     }
 
     /// Whether the server answered that there is no such thing.
@@ -204,6 +207,7 @@ impl S3Error {
             retry_after: seconds
                 .and_then(|seconds| seconds.parse().ok())
                 .map(Duration::from_secs),
+            outcome: Outcome::of(headers),
         }
     }
 }

@@ -1,35 +1,76 @@
 //! What of sealed copies keeps a request from being answered.
 
 use coffer_vault::CopyError;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use s3s::{S3Error, s3_error};
+
+/// Of a 503, what became of the request where asking again does not help.
+const OUTCOME: HeaderName = HeaderName::from_static("x-coffer-outcome");
+
+/// It is done here, and may not outlive this machine: asked again, it would be done twice.
+const IN_DOUBT: &str = "in-doubt";
+
+/// Nothing was done, and nothing will be before an operator acts.
+const REFUSED: &str = "refused";
 
 /// What a standby does not do, and a server in whose place one may serve. Why is told to operators.
 pub(super) fn standing(error: &CopyError) -> S3Error {
     match error {
-        CopyError::Standby { .. } | CopyError::Follows { .. } | CopyError::LeaseEnded => {
+        CopyError::Standby { .. } => {
+            with_outcome(s3_error!(ServiceUnavailable, "{error}"), REFUSED)
+        }
+        // Another gateway serves soon, or this one.
+        CopyError::Follows { .. } | CopyError::LeaseEnded => {
             s3_error!(ServiceUnavailable, "{error}")
         }
-        _ => s3_error!(
-            ServiceUnavailable,
-            "This server is fenced off, so it changes nothing: a standby of it may serve in its \
-             place. Reads are answered. Ask the operator."
-        ),
+        CopyError::FencedOff {
+            is_for_good: true, ..
+        } => with_outcome(fenced_off(), REFUSED),
+        _ => fenced_off(),
     }
+}
+
+fn fenced_off() -> S3Error {
+    s3_error!(
+        ServiceUnavailable,
+        "This server is fenced off, so it changes nothing: a standby of it may serve in its \
+         place. Reads are answered. Ask the operator."
+    )
+}
+
+/// The same error, which says in a header that asking again does not help.
+fn with_outcome(mut error: S3Error, outcome: &'static str) -> S3Error {
+    // s3s lets headers of an error replace its own.
+    error.set_headers(HeaderMap::from_iter([
+        (OUTCOME, HeaderValue::from_static(outcome)),
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/xml"),
+        ),
+    ]));
+    error
 }
 
 /// What a synchronous copy did not take, or is not asked to.
 pub(super) fn unacknowledged(error: &CopyError) -> S3Error {
     match error {
-        CopyError::GivenUp { .. } => s3_error!(
-            ServiceUnavailable,
-            "Nothing was stored: the server's synchronous copy was given up, and without it \
-             nothing is acknowledged. What is stored can be read. Ask the operator."
-        ),
-        _ => s3_error!(
-            ServiceUnavailable,
-            "It is stored here and not yet in the server's synchronous copy: whether it would \
-             survive the loss of this machine is in doubt. It is not undone. Look, or try again."
-        ),
+        CopyError::GivenUp { .. } => {
+            let refused = s3_error!(
+                ServiceUnavailable,
+                "Nothing was stored: the server's synchronous copy was given up, and without it \
+                 nothing is acknowledged. What is stored can be read. Ask the operator."
+            );
+            with_outcome(refused, REFUSED)
+        }
+        _ => {
+            let in_doubt = s3_error!(
+                ServiceUnavailable,
+                "It is stored here and not yet in the server's synchronous copy: whether it would \
+                 survive the loss of this machine is in doubt. It is not undone. Look, or try \
+                 again."
+            );
+            with_outcome(in_doubt, IN_DOUBT)
+        }
     }
 }
 
@@ -61,24 +102,53 @@ mod tests {
                 .message()
                 .is_some_and(|told| told.contains("in doubt"))
         );
-        for error in [refused, doubtful] {
+        for (error, outcome) in [(refused, "refused"), (doubtful, "in-doubt")] {
             assert_eq!(error.status_code().map(|status| status.as_u16()), Some(503));
+            assert_eq!(outcome_of(&error), Some(outcome));
+        }
+    }
+
+    fn outcome_of(error: &S3Error) -> Option<&str> {
+        error.headers()?.get(OUTCOME)?.to_str().ok()
+    }
+
+    #[test]
+    fn what_may_be_served_here_soon_is_not_told_as_refused_for_good() {
+        let fenced = |is_for_good| {
+            standing(&CopyError::FencedOff {
+                copy: "far".to_owned(),
+                why: String::new(),
+                is_for_good,
+            })
+        };
+        assert_eq!(outcome_of(&fenced(true)), Some("refused"));
+        let follows = CopyError::Follows {
+            what: "it changes nothing",
+        };
+        for soon in [
+            fenced(false),
+            standing(&follows),
+            standing(&CopyError::LeaseEnded),
+        ] {
+            assert_eq!(outcome_of(&soon), None);
         }
     }
 
     #[test]
-    fn what_is_not_done_here_is_told_with_a_status_that_is_tried_again() {
+    fn what_is_not_done_here_is_told_with_the_status_of_what_is_not_available() {
         let standby = standing(&CopyError::Standby {
             what: "it changes nothing",
         });
         let fenced = standing(&CopyError::FencedOff {
             copy: "far".to_owned(),
             why: "secret reasons".to_owned(),
+            is_for_good: true,
         });
         for (error, said) in [(standby, "changes nothing"), (fenced, "fenced off")] {
             let told = error.message().unwrap_or("");
             assert!(told.contains(said) && !told.contains("secret"), "{told}");
             assert_eq!(error.status_code().map(|status| status.as_u16()), Some(503));
+            assert_eq!(outcome_of(&error), Some("refused"));
         }
     }
 }

@@ -145,6 +145,8 @@ pub enum CopyError {
         copy: String,
         /// What shows it.
         why: String,
+        /// Whether another serves in its place: else the copy was only not reached.
+        is_for_good: bool,
     },
     /// A server can't be fenced by a copy that it does not know.
     #[error(

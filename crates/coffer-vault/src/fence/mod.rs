@@ -169,13 +169,18 @@ impl ChangeGate {
             return Ok(());
         };
         let known = fence.known.lock();
-        let off = |why: String| {
+        let off = |why: String, is_for_good| {
             let copy = fence.by.copy.clone();
-            Err(CopyError::FencedOff { copy, why }.into())
+            Err(CopyError::FencedOff {
+                copy,
+                why,
+                is_for_good,
+            }
+            .into())
         };
         match (known.state(fence.by.after), &known.ended) {
             (FenceState::Alone, _) => return Ok(()),
-            (_, Some(ended)) => return off(ended.clone()),
+            (_, Some(ended)) => return off(ended.clone(), true),
             (_, None) => {}
         }
         let when = match known.alone_at {
@@ -183,7 +188,8 @@ impl ChangeGate {
             None => "since the start".to_owned(),
         };
         let problem = known.problem.as_deref().unwrap_or("it was not asked yet");
-        off(format!("the copy was not reached {when}: {problem}"))
+        let why = format!("the copy was not reached {when}: {problem}");
+        off(why, false)
     }
 
     /// How it stands, of a server that is fenced by a copy.

@@ -213,6 +213,7 @@ mod tests {
                 message: message.to_owned(),
                 advice: ": this access key may not do that".to_owned(),
                 retry_after: None,
+                outcome: None,
             };
             refused_policy(error, "films").to_string()
         };

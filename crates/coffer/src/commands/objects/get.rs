@@ -151,7 +151,8 @@ async fn fetch_several(
     ended(progress, counts)
 }
 
-/// Prefixes one after the other, or all objects. One that fails is told, and the others go on.
+/// Prefixes one after the other, or all objects. One that fails is told, and the others go on,
+/// unless it would fail all of them.
 async fn fetch_all(
     mover: &Arc<Mover>,
     wanted: Vec<(Location, PathBuf)>,
@@ -162,14 +163,17 @@ async fn fetch_all(
     for (from, path) in wanted {
         if is_recursive {
             let what = from.to_string();
-            let fetched = mover.fetch_folder(&from.folder(), &path).await;
-            let failed = |error: MoverError| mover.failed(what, &error);
-            counts.include(fetched.unwrap_or_else(failed));
+            let fetched = match mover.fetch_folder(&from.folder(), &path).await {
+                Err(error) if error.is_of_service(counts.done > 0) => return Err(error),
+                Err(error) => mover.failed(what, &error),
+                Ok(fetched) => fetched,
+            };
+            counts.include(fetched);
         } else {
             objects.push((from.object()?, path));
         }
     }
-    counts.include(mover.fetch_files(objects).await);
+    counts.include(mover.fetch_files(objects).await?);
     Ok(counts)
 }
 

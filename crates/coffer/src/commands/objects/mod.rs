@@ -11,7 +11,7 @@ use coffer_client::mover::{
     Counts, Event, Location, Mover, MoverError, MoverOptions, Transfer, Watch,
 };
 use coffer_client::s3::{Client, ClientOptions};
-use coffer_client::{AdminClient, Settings, Wanted};
+use coffer_client::{Settings, Wanted};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::args::RemoteArgs;
@@ -19,7 +19,8 @@ use crate::config::data_args::DataArgs;
 use crate::config::implied::{PASSED_OVER, is_trusted};
 use crate::config::{self, DATA_DEFAULT};
 use crate::error::Error;
-use crate::prove::s3_of;
+
+mod own_server;
 
 mod progress;
 
@@ -35,6 +36,7 @@ pub mod ls;
 
 pub mod migrate;
 
+use self::own_server::OwnServer;
 pub(crate) use self::progress::Progress;
 
 /// How the service is reached, beside what all commands have.
@@ -117,11 +119,15 @@ impl Typed<'_> {
     ) -> Result<Arc<Client>, Error> {
         let folder = self.folder()?;
         let own = match &folder {
-            Some(folder) => match self.endpoint_of(&folder.path).await {
+            Some(folder) => match OwnServer::find(&folder.path, self).await {
                 Err(_) if folder.is_implied => None,
                 own => Some(own?),
             },
             None => None,
+        };
+        let (own, away) = match own {
+            Some(OwnServer { address, away }) => (Some(address), away),
+            None => (None, None),
         };
         let folder = folder.filter(|_| own.is_some());
         let wanted = Wanted {
@@ -134,6 +140,12 @@ impl Typed<'_> {
             is_data_implied: folder.as_ref().is_some_and(|folder| folder.is_implied),
             ..Wanted::default()
         };
+        // Another server may be where this one would be: it is not asked in its place.
+        if let Some(away) = away
+            && Settings::is_of_data(&wanted)?
+        {
+            return Err(away.into());
+        }
         let told = Arc::clone(progress);
         let options = ClientOptions {
             retries: args.retries,
@@ -149,20 +161,6 @@ impl Typed<'_> {
             }
         })?;
         Ok(Arc::new(Client::new(settings, options)?))
-    }
-
-    /// Where the server on a data folder serves S3, as it says itself to those who may ask it.
-    async fn endpoint_of(&self, data: &Path) -> Result<String, Error> {
-        let server = AdminClient::Local {
-            data: data.to_owned(),
-        };
-        if self.remote.endpoint.is_none()
-            && let Ok(health) = server.text("/health/ready").await
-            && let Some(endpoint) = s3_of(&health)
-        {
-            return Ok(endpoint.to_owned());
-        }
-        Ok(format!("https://{}", config::local_service(self.data)?))
     }
 
     /// The data folder whose server may be meant: the one that was named, else, where no address

@@ -191,7 +191,8 @@ fn all_named(sources: &[PathBuf], to: &Location) -> Result<Vec<(PathBuf, Locatio
     Ok(all)
 }
 
-/// Folders one after the other, and then all files. One that fails is told, and the others go on.
+/// Folders one after the other, and then all files. One that fails is told, and the others go on,
+/// unless it would fail all of them.
 async fn put_all(
     mover: &Arc<Mover>,
     sources: Vec<(PathBuf, Location)>,
@@ -201,14 +202,19 @@ async fn put_all(
     let mut files = Vec::new();
     for (from, to) in sources {
         if is_recursive && from.is_dir() {
-            let stored = mover.put_folder(&from, &to.folder()).await;
-            let failed = |error: MoverError| mover.failed(from.display().to_string(), &error);
-            counts.include(stored.unwrap_or_else(failed));
+            let stored = match mover.put_folder(&from, &to.folder()).await {
+                Err(error) if error.is_of_service(counts.done > 0) || error.is_of_bucket() => {
+                    return Err(error);
+                }
+                Err(error) => mover.failed(from.display().to_string(), &error),
+                Ok(stored) => stored,
+            };
+            counts.include(stored);
         } else {
             files.push((from, to.object()?));
         }
     }
-    counts.include(mover.put_files(files).await);
+    counts.include(mover.put_files(files).await?);
     Ok(counts)
 }
 
