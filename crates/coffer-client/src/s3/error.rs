@@ -12,8 +12,11 @@ use time::format_description::well_known::Rfc2822;
 
 use crate::error::ClientError;
 use crate::limits::S3_MESSAGE_CHARACTERS;
-use crate::s3::retry::Outcome;
 use crate::s3::xml::Element;
+
+mod outcome;
+
+pub use self::outcome::Outcome;
 
 /// Why a request of S3 did not do what was asked.
 #[derive(Debug, thiserror::Error)]
