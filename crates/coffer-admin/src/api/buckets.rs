@@ -150,11 +150,12 @@ pub(crate) fn bucket_name(name: &str) -> Result<BucketName, Refusal> {
 fn new_bucket_name(name: &str) -> Result<BucketName, Refusal> {
     let of_s3 = BucketName::new(name).filter(BucketName::is_of_s3);
     of_s3.ok_or_else(|| {
-        Refusal::invalid(
-            "the name of a new bucket is 3 to 63 of the characters a to z, 0 to 9, . and -, begins \
-             and ends with a letter or digit, does not begin with xn--, and is not shaped like an \
-             IP address",
-        )
+        let shown: String = name.chars().take(64).collect();
+        Refusal::invalid(format!(
+            "{shown:?} can't be the name of a new bucket: that is 3 to 63 of the characters a to \
+             z, 0 to 9, . and -, begins and ends with a letter or digit, does not begin with xn--, \
+             and is not shaped like an IP address"
+        ))
     })
 }
 
