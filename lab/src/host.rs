@@ -15,9 +15,9 @@ pub mod programs;
 
 pub(crate) mod cache;
 
-pub(crate) mod folder;
-
 pub(crate) mod note;
+
+pub(crate) mod folder;
 
 pub mod kernel_tls;
 

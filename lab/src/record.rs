@@ -367,8 +367,8 @@ impl Experiment {
         self.version < versions::version(&self.id)
     }
 
-    /// The bytes of a sample at a point, where the experiment goes on until so many are through, and
-    /// not for so long: of another amount its figures are of other work.
+    /// The bytes of a sample at a point, where the experiment goes on until so many are through,
+    /// and not for so long: of another amount its figures are of other work.
     pub fn amount(&self, point: &Point) -> Option<u64> {
         let whole = ["file/", "net/"]
             .iter()

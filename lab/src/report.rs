@@ -5,9 +5,9 @@ pub mod table;
 
 pub mod plot;
 
-pub mod compare;
-
 pub mod advice;
+
+pub mod compare;
 
 mod drawings;
 

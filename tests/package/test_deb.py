@@ -14,6 +14,7 @@ import pytest
 
 from harness.clients import REGION
 from harness.content import MIB, digest, write_file
+from harness.links import dead_links
 from harness.programs import run
 from harness.server import BINARY, ROOT, clean_environment, free_port
 from harness.unit import Notified, Unit
@@ -146,6 +147,12 @@ def files(root):
     notes += ("etc/gshadow", "etc/.pwd.lock", "etc/subuid", "etc/subgid")
     paths = {str(path.relative_to(root)) for path in root.rglob("*")}
     return {path for path in paths if not path.startswith(notes)}
+
+
+def test_links_of_documents_lead_to_what_is_in_the_package(packages, tmp_path):
+    run(["dpkg-deb", "--extract", packages["coffer"], tmp_path], clean_environment())
+    documents = tmp_path / "usr/share/doc/coffer"
+    assert (documents / "OPERATING.md").exists() and dead_links(documents) == []
 
 
 def test_a_life_of_the_package(debian, packages, tmp_path):

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from harness.links import dead_links
 from harness.programs import run
 from harness.server import BINARY, ROOT, clean_environment, coffer
 
@@ -46,6 +47,13 @@ def test_all_of_it_is_there(installed):
         assert (installed / path).stat().st_mode & 0o444 == 0o444, f"{path} is for all to read"
     unit = (prefix / "lib/systemd/system/coffer.service").read_text()
     assert "ExecStart=/opt/coffer/bin/coffer serve --config /etc/coffer/coffer.toml\n" in unit
+
+
+def test_links_of_documents_lead_to_what_is_there(installed):
+    documents = installed / "opt/coffer/share/doc/coffer"
+    assert dead_links(documents) == []
+    text = (documents / "README.md").read_text()
+    assert "](INSTALL.md)" in text and "](guides/first-day.md)" in text, "links are kept"
 
 
 def test_a_page_for_each_subcommand(installed):

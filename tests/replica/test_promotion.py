@@ -76,6 +76,8 @@ def test_nothing_that_the_copy_had_is_lost(server, followed):
     put(followed, ["middle-3"])
     assert not (followed.data / "standby").exists()
     assert "no standby" in refused(followed, "standby", "status")
+    said = [line for line in followed.output if line.startswith("ready")]
+    assert len(said) == 1, "it serves where it served"
     checked = coffer("verify", "--data", followed.data, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     # Later it starts as any other.
@@ -135,6 +137,13 @@ def test_without_a_fence_the_original_goes_on_and_its_copy_ends(server, followed
     server.kill()
     server.start()
     within(lambda: status(server)["state"] == "stopped")
+
+
+def test_an_idle_original_without_a_fence_hears_of_the_promotion(server, followed):
+    promote(followed)
+    within(lambda: status(server)["state"] == "stopped", 40)
+    assert "was promoted" in status(server)["problem"]
+    assert "Stop that server" in server.log()
 
 
 def test_an_original_that_can_not_ask_changes_nothing(server, tmp_path):
@@ -293,6 +302,16 @@ def test_it_asks_first(followed):
     done = coffer("standby", "promote", "--data", followed.data, text=True)
     assert done.returncode != 0 and "--yes" in done.stderr, done
     assert standby_status(followed)["state"] == "following"
+
+
+def test_the_folder_of_a_stopped_standby_says_how_to_start_it(followed):
+    followed.stop()
+    for words in (["standby", "status"], ["verify"], ["offline", "ls"]):
+        done = coffer(*words, "--data", followed.data, text=True)
+        assert done.returncode != 0 and "folder of a standby" in done.stderr, done
+        assert "--follow URL" in done.stderr, done
+    with pytest.raises(StartError, match="is the folder of a standby: `coffer serve --follow URL"):
+        Server(made(followed.folder / "alone"), data=followed.data).start()
 
 
 def test_a_folder_that_was_promoted_is_no_standby(server, followed):

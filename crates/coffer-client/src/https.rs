@@ -180,7 +180,14 @@ pub fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
     let mut roots = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(&path)
         .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
-        .map_err(|error| unusable(error.to_string()))?;
+        .map_err(|error| {
+            let is_made_again = !path.exists() && path.ends_with("tls/ca.pem");
+            unusable(if is_made_again {
+                format!("{error}: a restart of the server makes it anew")
+            } else {
+                error.to_string()
+            })
+        })?;
     let (usable, _) = roots.add_parsable_certificates(certificates);
     if usable == 0 {
         return Err(unusable("it holds no certificate".to_owned()));

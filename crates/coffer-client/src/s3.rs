@@ -14,6 +14,8 @@ pub mod checksum;
 
 mod composite;
 
+mod origin;
+
 mod body;
 mod request;
 mod wire;
@@ -45,7 +47,8 @@ pub(crate) use self::listing::{objects_page, versions_page};
 pub(crate) use self::multipart::etag_of_parts;
 pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
-pub(crate) use self::objects::{EARLY, LONGER, UNMARKED, Wanted, bare};
+pub(crate) use self::objects::{EARLY, LONGER, UNMARKED, Wanted};
+pub(crate) use self::origin::bare;
 pub use self::request::Request;
 pub(crate) use self::since::{KeptTime, Since};
 pub(crate) use self::store::{Awaited, Doubted};

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::freshness::KeystoreRollback;
 use crate::stale_root::StaleRoot;
+use crate::token_setup::TokenSetupError;
 use coffer_durable::DurableError;
 
 /// What can go wrong with root keys, the keystore and the keys in it.
@@ -15,7 +16,11 @@ use coffer_durable::DurableError;
 #[non_exhaustive]
 pub enum KeysError {
     /// There is no root key where one was expected.
-    #[error("there is no root key in {place}")]
+    #[error(
+        "there is no root key in {place}: put it back, or make it anew from a backup of it \
+         (`coffer keystore backup --help`); for a copy of a folder, say where it is with \
+         --root-key SOURCE"
+    )]
     RootMissing {
         /// The source.
         place: String,
@@ -98,17 +103,9 @@ pub enum KeysError {
          credential coffer-pin, or in a file that pin-source names"
     )]
     PinMissing,
-    /// Others than the owner may read the file that the PIN is in.
-    #[error(
-        "the file with the PIN, {path}, has mode {mode:04o}, so others than its owner can read \
-         it: run chmod 600 on it, and change the PIN"
-    )]
-    PinExposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
+    /// A token is not set up for use.
+    #[error(transparent)]
+    TokenSetup(#[from] TokenSetupError),
     /// The root-key file is not one.
     #[error(
         "{path} holds no root key that can be used: it is not a file of this kind, or the key that \
@@ -149,12 +146,6 @@ pub enum KeysError {
     /// The token did not take the PIN.
     #[error("the token {label} does not take the PIN: it is wrong, or locked after wrong ones")]
     WrongPin {
-        /// The token's label.
-        label: String,
-    },
-    /// No token has this label.
-    #[error("there is no token {label}")]
-    NoSuchToken {
         /// The token's label.
         label: String,
     },
@@ -354,7 +345,10 @@ pub enum KeysError {
     #[error("the export did not open")]
     ExportDidNotOpen,
     /// Another level has the label of the one that is to be taken in.
-    #[error("level {level} has its label already, and the same subjects: is it --same-label?")]
+    #[error(
+        "level {level} has its label already, and the same subjects would use both: if that is \
+         meant, say --same-label"
+    )]
     SameLabel {
         /// The other level.
         level: String,

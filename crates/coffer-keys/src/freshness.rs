@@ -149,8 +149,8 @@ impl fmt::Display for KeystoreRollback {
             f,
             "ROLLBACK: the keystore is an older copy, and perhaps the whole data folder: it is of \
              generation {found}, and {place} holds that it was of generation {} at {}. Put back \
-             the newest copy; or `coffer serve --accept-rollback` goes on from the older one on \
-             purpose. Nothing was changed",
+             the newest copy; or `coffer serve --accept-rollback …` goes on from the older one \
+             on purpose. Nothing was changed",
             held.generation,
             rfc3339(held.held_ms)
         )

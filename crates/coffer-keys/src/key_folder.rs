@@ -20,6 +20,7 @@ use crate::root::record::{PlacedSource, SourceRecord};
 use crate::root::source::RootSource;
 use crate::root::spec::{SourceSpec, TokenSpec};
 use crate::root::token::{TokenOptions, TokenRoot};
+use crate::token_setup::TokenSetupError;
 
 /// What opens a source, beside what it holds itself: as far as it needs any.
 #[derive(Clone, Default)]
@@ -358,20 +359,21 @@ fn pin(token: &TokenSpec, secrets: &SourceSecrets) -> Result<Zeroizing<String>, 
         let given = secrets.pin.clone().filter(|pin| !pin.is_empty());
         return given.ok_or(KeysError::PinMissing);
     };
-    let file = std::fs::File::open(path).map_err(KeysError::io("open", path))?;
-    let metadata = file.metadata().map_err(KeysError::io("examine", path))?;
+    let unread = |source| TokenSetupError::PinFile {
+        path: path.clone(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(unread)?;
+    let metadata = file.metadata().map_err(unread)?;
     let mode = metadata.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
-        return Err(KeysError::PinExposed {
-            path: path.clone(),
-            mode,
-        });
+        let path = path.clone();
+        return Err(TokenSetupError::PinExposed { path, mode }.into());
     }
     // Enough from the beginning, so that no outgrown buffer is given back unzeroized.
     let mut pin = Zeroizing::new(String::with_capacity(PIN_MAX_BYTES + 3));
-    file.take(PIN_MAX_BYTES as u64 + 2)
-        .read_to_string(&mut pin)
-        .map_err(KeysError::io("read", path))?;
+    let mut file = file.take(PIN_MAX_BYTES as u64 + 2);
+    file.read_to_string(&mut pin).map_err(unread)?;
     let line_bytes = pin.trim_end_matches(['\n', '\r']).len();
     pin.truncate(line_bytes);
     if pin.is_empty() || pin.len() > PIN_MAX_BYTES {

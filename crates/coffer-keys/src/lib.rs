@@ -42,6 +42,7 @@ pub mod limits;
 mod freshness;
 mod region_names;
 mod stale_root;
+mod token_setup;
 
 mod error;
 
@@ -90,3 +91,4 @@ pub use root::source::{RootKey, RootMedium, RootSource, Sanitization};
 pub use root::spec::{SourceSpec, TokenSpec};
 pub use root::token::{TokenOptions, TokenRoot};
 pub use stale_root::StaleRoot;
+pub use token_setup::TokenSetupError;

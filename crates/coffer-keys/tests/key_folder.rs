@@ -8,6 +8,7 @@ use std::path::Path;
 
 use coffer_keys::{
     FileRoot, KeyFolder, KeysError, Keystore, Repair, RootSource, SourceSecrets, SourceSpec,
+    TokenSetupError,
 };
 use coffer_seal::BucketId;
 use tempfile::TempDir;
@@ -280,11 +281,14 @@ fn a_pin_comes_from_a_file_of_its_owner_s() {
     };
     assert!(matches!(
         create(0o640),
-        KeysError::PinExposed { mode: 0o640, .. }
+        KeysError::TokenSetup(TokenSetupError::PinExposed { mode: 0o640, .. })
     ));
     let private = create(0o600);
     assert!(
-        matches!(private, KeysError::Token { .. }),
+        matches!(
+            private,
+            KeysError::TokenSetup(TokenSetupError::Module { .. })
+        ),
         "it went on to the module: {private}"
     );
     fs::write(&pin, "\n").unwrap();

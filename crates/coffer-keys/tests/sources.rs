@@ -9,7 +9,7 @@ use std::process::Command;
 
 use coffer_keys::{
     FileRoot, KeyringRoot, KeysError, Keystore, LevelOptions, MemoryRoot, PassphraseRoot,
-    RootSource, Sanitization, TokenOptions, TokenRoot,
+    RootSource, Sanitization, TokenOptions, TokenRoot, TokenSetupError,
 };
 use coffer_label::Label;
 use coffer_seal::BucketId;
@@ -318,7 +318,11 @@ fn a_token_that_is_not_there_or_not_ours_is_an_error_that_says_so() {
     let error = fails(options("/nowhere.so", TOKEN, PIN));
     assert!(matches!(error, KeysError::Token { .. }), "{error}");
     let error = fails(options(&module, "another", PIN));
-    assert!(matches!(error, KeysError::NoSuchToken { .. }), "{error}");
+    let is_told = matches!(
+        error,
+        KeysError::TokenSetup(TokenSetupError::NoSuchToken { .. })
+    );
+    assert!(is_told, "{error}");
     assert!(!path.exists(), "nothing was written");
 }
 

@@ -189,8 +189,8 @@ pub enum ReplicaError {
     },
     /// Another server writes this copy.
     #[error(
-        "another server writes this copy: it wrote head {number}. This one stops; one copy is for \
-         one server"
+        "another server writes this copy, as one does that was a standby of it and was promoted: \
+         it wrote head {number}. This one writes there no more; one copy is for one server"
     )]
     Fenced {
         /// The head that shows it.
@@ -199,7 +199,8 @@ pub enum ReplicaError {
     /// A standby that followed this copy serves in the server's place.
     #[error(
         "a standby that followed this copy was promoted by head {number}, and serves in place of \
-         the server that wrote it: nothing is copied there any more. Begin a copy elsewhere"
+         the server that wrote it: nothing is copied there any more. Stop that server, so that \
+         clients go to the promoted one; where it is to go on by itself, begin a copy elsewhere"
     )]
     Promoted {
         /// The head that shows it.
@@ -278,12 +279,13 @@ fn says_full(error: &object_store::Error) -> bool {
     FULL.iter().any(|said| text.contains(said))
 }
 
-/// What it says; where it is that TLS does not trust the store, also why, and what to do. That is
-/// at the bottom of its causes only.
+/// What it says, and what stands at the bottom of its causes, which is why; where it is that TLS
+/// does not trust the store, also what to do.
 fn told_of(error: &object_store::Error) -> String {
     let mut next: Option<&dyn std::error::Error> = Some(error);
+    let mut text = String::new();
     while let Some(cause) = next {
-        let text = cause.to_string();
+        text = cause.to_string();
         if let Some((_, why)) = text.split_once("invalid peer certificate: ") {
             return format!(
                 "its certificate is not trusted ({why}): name a file with the certificate of its \
@@ -292,10 +294,15 @@ fn told_of(error: &object_store::Error) -> String {
         }
         next = cause.source();
     }
-    match error {
+    let told = match error {
         // Before it stands what the kind of store is called in a library.
         object_store::Error::Generic { source, .. } => source.to_string(),
         error => error.to_string(),
+    };
+    if told.contains(&text) {
+        told
+    } else {
+        format!("{told}: {text}")
     }
 }
 

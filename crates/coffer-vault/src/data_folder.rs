@@ -36,8 +36,8 @@ const FIRST_START_LEAVES: [&str; 13] = [
 /// Says that a folder is a cache, of a gateway of an engine.
 pub(crate) const ENGINE_FILE: &str = "engine.json";
 
-/// The folder of what a standby keeps beside what is a data folder's.
-pub(crate) const STANDBY: &str = "standby";
+/// The folder in a standby's, of what it keeps beside what is a data folder's.
+pub const STANDBY: &str = "standby";
 
 /// A data folder that this process holds.
 #[derive(Debug)]

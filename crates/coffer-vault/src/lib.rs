@@ -96,6 +96,7 @@ pub use coffer_store::{
 pub use crate::access::{
     AccessKey, Actor, Asked, AskedAcl, AskedAction, AskedGrant, AskedGrantee, AskedOf, Asks,
     BucketName, ListAsSent, NewAccessKey, Right, Rights, Role, Roles, Subject,
+    looks_like_access_key_id,
 };
 pub use crate::admin::{
     AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LEFT_BEHIND,
@@ -111,6 +112,7 @@ pub use crate::buckets::{
 pub use crate::copies::{CarriedStatus, CopyState, CopyStatus, EngineSeat, SyncStatus, TakenLog};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
+pub use crate::data_folder::STANDBY as STANDBY_FOLDER;
 pub use crate::digest::{DigestPlan, Digester, Digests};
 pub use crate::engine::{
     EngineIdentity, FoundLog, Hesitation, LeaseKeeper, Turn, blob_cache, has_log, prepare_cache,

@@ -217,6 +217,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_refused_is_not_shown_and_refused_still() {
+        for words in [&["offline", "ls"][..], &["prove"]] {
+            let mut command = Cli::command();
+            command.build();
+            let mut shown = &mut command;
+            for word in words {
+                shown = shown.find_subcommand_mut(word).unwrap();
+            }
+            let help = shown.render_long_help().to_string();
+            assert!(!help.contains("--endpoint"), "{help}");
+            assert!(!help.contains("--credentials"), "{help}");
+            let mut line = vec!["coffer"];
+            line.extend(words);
+            line.extend(["--endpoint", "https://host:9001"]);
+            let cli = Cli::try_parse_from(line).unwrap();
+            assert!(cli.alone(words[0]).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
     fn data_stands_before_or_after_any_subcommand() {
         for line in [
             "coffer --data /d serve",

@@ -10,7 +10,7 @@ use coffer_client::ClientError;
 use coffer_client::migrate::MigrateError;
 use coffer_client::mover::MoverError;
 use coffer_client::s3::S3Error;
-use coffer_vault::VaultError;
+use coffer_vault::{STANDBY_FOLDER, VaultError};
 
 /// A failure that ends the program.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub enum Error {
         /// Why.
         source: io::Error,
         /// What to do.
-        advice: &'static str,
+        advice: String,
     },
     /// A certificate or its key could not be used.
     #[error("{path}: {problem}; {advice}", path = path.display())]
@@ -162,6 +162,27 @@ pub enum Error {
     /// The local socket could not be made.
     #[error(transparent)]
     Admin(#[from] AdminError),
+    /// No server runs on the folder of a standby.
+    #[error(
+        "no server runs on {data}, which is the folder of a standby: start it with `coffer serve \
+         --follow URL --data {data}`, and the URL of the copy that it follows",
+        data = data.display()
+    )]
+    StandbyStopped {
+        /// The standby's folder.
+        data: PathBuf,
+    },
+    /// A stopped server's folder has no bucket of this name.
+    #[error(
+        "there is no bucket {bucket} in {data}: `coffer offline ls` lists those that it has",
+        data = data.display()
+    )]
+    NoBucket {
+        /// The data folder.
+        data: PathBuf,
+        /// What was asked for.
+        bucket: String,
+    },
     /// A running server could not be asked, or said no.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -194,9 +215,16 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same, but where a folder was named that holds a backup, and the copy in it is meant.
+    /// The same, but where a folder was named that holds a backup, and the copy in it is meant; or
+    /// that of a standby, which is started in another way.
     #[must_use]
-    pub fn saying_where_the_copy_is(self) -> Self {
+    pub fn saying_what_the_folder_is(self) -> Self {
+        if let Self::Client(ClientError::NoServer { data, .. }) = &self
+            && data.join(STANDBY_FOLDER).exists()
+        {
+            let data = data.clone();
+            return Self::StandbyStopped { data };
+        }
         let folder = match &self {
             Self::NoKeystore { data } => data.clone(),
             Self::Client(ClientError::NoServer { data, .. }) => data.clone(),
@@ -222,11 +250,24 @@ impl Error {
         }
     }
 
+    /// The same, but where a stopped server's folder has no such bucket, with both names.
+    #[must_use]
+    pub fn of_bucket(self, data: &Path, bucket: &str) -> Self {
+        match self {
+            Self::Vault(VaultError::NoSuchBucket) => Self::NoBucket {
+                data: data.to_owned(),
+                bucket: bucket.to_owned(),
+            },
+            error => error,
+        }
+    }
+
     /// For programs: a word that stays the same.
     pub fn code(&self) -> &str {
         match self {
             Self::Client(ClientError::Refused { code, .. }) => code,
-            Self::Client(ClientError::NoServer { .. } | ClientError::Unreachable { .. }) => {
+            Self::StandbyStopped { .. }
+            | Self::Client(ClientError::NoServer { .. } | ClientError::Unreachable { .. }) => {
                 "unreachable"
             }
             Self::ConfigUnreadable { .. }

@@ -111,7 +111,7 @@ pub fn run() -> ExitCode {
     let failure = verifies(&cli.command).then(|| ExitCode::from(2));
     log::queue::flush();
     outcome.unwrap_or_else(|error| {
-        let error = error.saying_where_the_copy_is();
+        let error = error.saying_what_the_folder_is();
         errors.tell(&error);
         failure.unwrap_or_else(|| error.exit_code())
     })

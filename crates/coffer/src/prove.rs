@@ -16,7 +16,7 @@ use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::config;
-use crate::config::args::{RemoteArgs, ca_of_environment};
+use crate::config::args::{NoRemoteArgs, RemoteArgs, ca_of_environment};
 use crate::config::data_args::DataArgs;
 use crate::error::Error;
 use crate::secrets::passphrase::{PassphraseArgs, Purpose};
@@ -42,6 +42,9 @@ use self::walk::Walk;
 #[derive(Debug, Args)]
 #[command(after_help = PROVE_EXAMPLES)]
 pub struct ProveArgs {
+    /// It asks the server on this machine.
+    #[command(flatten)]
+    pub remote: NoRemoteArgs,
     /// S3 service of the running server, for the canary [default: where it says]
     #[arg(long, value_name = "URL")]
     pub s3: Option<String>,

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, S3Time, Status, Traffic};
@@ -251,8 +252,11 @@ impl Server {
         self.routes.turn_to(vault.clone(), lease.clone());
     }
 
-    /// A standard output that is closed, full or without a reader does not keep us from serving.
+    /// A standard output that is closed, full or without a reader does not keep us from serving. A
+    /// process whose part changes, as a gateway's does, goes on at its addresses, and says it once.
     fn say_ready(&self) {
+        static IS_SAID: AtomicBool = AtomicBool::new(false);
+
         self.status.serves_s3_at(url(self.startup_message.s3));
         if let Some(data) = &self.startup_message.data_port {
             self.status.serves_data_at(data.clone());
@@ -260,6 +264,9 @@ impl Server {
         self.status.serves();
         let ready_line = self.startup_message.ready_line();
         service_manager::ready(ready_line.trim_end());
+        if IS_SAID.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let text = self.startup_message.paste_lines() + &ready_line;
         let (said, is_said) = std::sync::mpsc::channel();
         let say = move || {

@@ -1,7 +1,8 @@
 //! What a lab left that had no time to clean up: a SIGKILL leaves programs, mounts, devices,
 //! namespaces and folders. All of them carry the number of their lab's process in their names, and
 //! programs in their environment; what belongs to a lab that still runs is left alone. So is what
-//! has such a name and no [note](crate::host::note) of a lab in it, or below it: that may be anyone's.
+//! has such a name and no [note](crate::host::note) of a lab in it, or below it: that may be of
+//! others.
 
 mod programs;
 mod proof;

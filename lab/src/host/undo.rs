@@ -260,7 +260,7 @@ mod tests {
         drop((older, newer));
     }
 
-    /// A folder that lies in another goes first, whoever removes it.
+    /// A folder that lies in another goes first, whichever thread removes it.
     #[test]
     fn what_others_are_undoing_is_gone_before_what_it_lies_in() {
         static OWN: Registry = Registry::new();

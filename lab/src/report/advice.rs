@@ -4,9 +4,11 @@
 
 mod jobs;
 mod missing;
-mod reasons;
-mod row;
 mod standing;
+
+mod row;
+
+mod reasons;
 
 use crate::contender::{Contender, Placement};
 use crate::host::machine::Machine;

@@ -148,15 +148,15 @@ pub(crate) fn bucket_name(name: &str) -> Result<BucketName, Refusal> {
 /// The name of a bucket to be made: one that S3 clients reach, be it one that AWS keeps for itself,
 /// which a bucket that moves in may have.
 fn new_bucket_name(name: &str) -> Result<BucketName, Refusal> {
-    let name = bucket_name(name)?;
-    if name.is_of_s3() {
-        Ok(name)
-    } else {
-        Err(Refusal::invalid(format!(
-            "S3 clients make and reach no bucket called {name}: its name is to have 3 to 63 \
-             characters and not to begin with xn--"
-        )))
-    }
+    let of_s3 = BucketName::new(name).filter(BucketName::is_of_s3);
+    of_s3.ok_or_else(|| {
+        let shown: String = name.chars().take(64).collect();
+        Refusal::invalid(format!(
+            "{shown:?} can't be the name of a new bucket: that is 3 to 63 of the characters a to \
+             z, 0 to 9, . and -, begins and ends with a letter or digit, does not begin with xn--, \
+             and is not shaped like an IP address"
+        ))
+    })
 }
 
 pub(crate) fn routes() -> OpenApiRouter<Admin> {

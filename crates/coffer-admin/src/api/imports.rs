@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use coffer_keys::KeysError;
-use coffer_vault::{Adoption, BucketId, LEFT_BEHIND};
+use coffer_vault::{Adoption, BucketId, LEFT_BEHIND, VaultError};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -158,6 +158,14 @@ async fn adopt_bucket(
     let id = BucketId::from_hex(&request.id);
     let id = id.ok_or_else(|| Refusal::invalid("an id has 32 hexadecimal digits"))?;
     let name = request.name.as_deref().map(bucket_name).transpose()?;
-    let adoption = admin.vault.adopt_bucket(&actor, id, name).await?;
+    let adoption = admin.vault.adopt_bucket(&actor, id, name).await;
+    let adoption = adoption.map_err(|error| match error {
+        VaultError::NoSuchBucket => Refusal::new(
+            StatusCode::NOT_FOUND,
+            "no_such_bucket",
+            format!("no imported level has a bucket {id} that is still to be adopted"),
+        ),
+        error => error.into(),
+    })?;
     Ok(Json(told(id, adoption)))
 }

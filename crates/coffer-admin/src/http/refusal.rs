@@ -3,9 +3,11 @@
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::response::{IntoResponse, Response};
-use coffer_keys::KeysError;
+use coffer_keys::{KeysError, TokenSetupError};
 use coffer_vault::limits::SIGN_IN_WINDOW;
-use coffer_vault::{AdministrationError, BackupError, CopyError, VaultError};
+use coffer_vault::{
+    AdministrationError, BackupError, CopyError, VaultError, looks_like_access_key_id,
+};
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -255,6 +257,11 @@ impl<T> About<T> for Result<T, VaultError> {
             let told = match &error {
                 VaultError::NoSuchLevel => Some(format!("there is no level {name}")),
                 VaultError::NoSuchBucket => Some(format!("there is no bucket {name}")),
+                // Subjects are found by their access keys, too.
+                VaultError::NoSuchSubject if looks_like_access_key_id(name) => Some(format!(
+                    "there is no access key {name}: `coffer subject key list NAME` shows those of \
+                     a subject"
+                )),
                 VaultError::NoSuchSubject => Some(format!("there is no subject {name}")),
                 VaultError::NoSuchRequest => Some(format!("{name}: {error}")),
                 VaultError::NoSuchReceipt => Some(format!("there is no receipt {name}")),
@@ -302,7 +309,7 @@ fn of_keys(error: &KeysError) -> (StatusCode, &'static str) {
         KeysError::SameSource { .. }
         | KeysError::SourceWithin { .. }
         | KeysError::WrongPin { .. }
-        | KeysError::NoSuchToken { .. }
+        | KeysError::TokenSetup(TokenSetupError::NoSuchToken { .. })
         | KeysError::RootTaken { .. }
         | KeysError::PassphraseMissing
         | KeysError::PinMissing => (S::BAD_REQUEST, "source_refused"),
@@ -318,6 +325,14 @@ fn of_keys(error: &KeysError) -> (StatusCode, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_access_key_in_a_subjects_place_is_told() {
+        let told = |name| Err::<(), _>(VaultError::NoSuchSubject).about(name);
+        let told = |name| told(name).unwrap_err().message;
+        assert_eq!(told("ann"), "there is no subject ann");
+        assert!(told("CFAAAAAAAAAAAAAAAAAA").starts_with("there is no access key CFAAA"));
+    }
 
     #[test]
     fn errors_of_the_vault_have_fitting_statuses() {

@@ -71,8 +71,8 @@ impl Client {
     /// Uses the service that was found.
     ///
     /// # Errors
-    /// When the address is none, the authority's certificates can't be used, or the access key can't
-    /// be sent.
+    /// When the address is none, the authority's certificates can't be used, or the access key
+    /// can't be sent.
     pub fn new(settings: Settings, options: ClientOptions) -> Result<Self, ClientError> {
         settings.credentials.check()?;
         let mut endpoint = Endpoint::parse(&settings.endpoint)?;

@@ -271,7 +271,10 @@ fn advice(code: &str, message: &str, headers: &HeaderMap, now: OffsetDateTime) -
         "SignatureDoesNotMatch" => {
             "the secret is not that of the access key, or something on the way changes requests"
         }
-        "AccessDenied" => "this access key may not do that",
+        "AccessDenied" => {
+            "this access key may not do that: an administrator of the server says which may (of \
+             coffer: `coffer subject set NAME --clearance LEVELS`, `--grant BUCKET=RIGHT`)"
+        }
         "ExpiredToken" | "TokenRefreshRequired" => "get a new session token",
         "NoSuchBucket" => "`coffer ls` lists the buckets there are",
         "AuthorizationHeaderMalformed" | "PermanentRedirect" => {

@@ -18,8 +18,7 @@ use crate::s3::request::{Request, encoded, path};
 use crate::s3::xml::Element;
 use crate::sealed::{LENGTH_HEADER, STORED_HEADER, TRANSFER_HEADER};
 
-pub(crate) use self::reading::{EARLY, LONGER, UNMARKED, Wanted, bare};
-pub(super) use self::reading::{is_numbered, is_of_s3};
+pub(crate) use self::reading::{EARLY, LONGER, UNMARKED, Wanted};
 
 /// What is said of an object beside metadata, and told with it as it was said.
 pub(crate) const DESCRIPTION: [&str; 7] = [

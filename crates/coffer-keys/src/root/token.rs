@@ -33,6 +33,7 @@ use crate::error::KeysError;
 use crate::freshness::{HeldGeneration, Keeping, Outside};
 use crate::root::key_file::{KeyFile, RootText};
 use crate::root::source::{RootKey, RootMedium, RootSource, Sanitization};
+use crate::token_setup::TokenSetupError;
 
 mod generation;
 
@@ -88,7 +89,7 @@ impl TokenRoot {
             let info = module.get_token_info(*slot);
             info.is_ok_and(|info| info.label().trim_end() == self.options.token)
         });
-        let slot = slot.ok_or_else(|| KeysError::NoSuchToken {
+        let slot = slot.ok_or_else(|| TokenSetupError::NoSuchToken {
             label: self.options.token.clone(),
         })?;
         let session = module
@@ -332,10 +333,14 @@ fn module(path: &Path) -> Result<Pkcs11, KeysError> {
     if let Some(module) = modules.get(path) {
         return Ok(module.clone());
     }
-    let module = Pkcs11::new(path).map_err(failed("load the module"))?;
+    let unusable = |source| TokenSetupError::Module {
+        path: path.to_path_buf(),
+        source,
+    };
+    let module = Pkcs11::new(path).map_err(unusable)?;
     match module.initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK)) {
         Ok(()) | Err(Error::Pkcs11(RvError::CryptokiAlreadyInitialized, _)) => {}
-        Err(source) => return Err(failed("initialize the module")(source)),
+        Err(source) => return Err(unusable(source).into()),
     }
     modules.insert(path.to_path_buf(), module.clone());
     Ok(module)

@@ -10,6 +10,7 @@ use crate::error::KeysError;
 use crate::root::key_file::{KeyFile, RootText};
 use crate::root::memory::MemoryRoot;
 use crate::root::source::{RootKey, RootMedium, RootSource};
+use crate::token_setup::TokenSetupError;
 
 /// A source that keeps a file, on a disk that fails.
 #[derive(Clone)]
@@ -93,9 +94,8 @@ impl FailingToken {
                     act()?;
                 }
                 *fault = None;
-                Err(KeysError::NoSuchToken {
-                    label: "it was pulled out".to_owned(),
-                })
+                let label = "it was pulled out".to_owned();
+                Err(TokenSetupError::NoSuchToken { label }.into())
             }
             Some((kind, others, _)) if *kind == call => {
                 *others -= 1;

@@ -87,3 +87,16 @@ fn a_store_that_says_that_it_has_no_room_is_full_and_no_other() {
     // Of a file here.
     assert!(!ReplicaError::from(Error::from(ErrorKind::StorageFull)).is_full());
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("HTTP error: error sending request")]
+struct Sending(#[source] Error);
+
+#[test]
+fn a_store_that_is_away_is_told_with_why() {
+    let source = Box::new(Sending(Error::from(ErrorKind::ConnectionRefused)));
+    let store = "store";
+    let told = ReplicaError::from(object_store::Error::Generic { store, source }).to_string();
+    let why = "failed: HTTP error: error sending request: connection refused";
+    assert!(told.ends_with(why), "{told}");
+}

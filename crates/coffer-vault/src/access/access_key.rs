@@ -73,7 +73,7 @@ impl fmt::Debug for NewAccessKey {
 }
 
 /// Whether a text has the form of the ids that are made here.
-pub(crate) fn looks_like_access_key_id(text: &str) -> bool {
+pub fn looks_like_access_key_id(text: &str) -> bool {
     let tail = text.strip_prefix(PREFIX);
     text.len() == ACCESS_KEY_ID_CHARS
         && tail.is_some_and(|tail| tail.bytes().all(|byte| BASE32.contains(&byte)))

@@ -33,7 +33,7 @@ mod monitor;
 
 mod actor;
 
-pub(crate) use self::access_key::looks_like_access_key_id;
+pub use self::access_key::looks_like_access_key_id;
 pub use self::access_key::{AccessKey, NewAccessKey};
 #[cfg(test)]
 pub(crate) use self::access_key::{random_access_key_id, random_secret_access_key};

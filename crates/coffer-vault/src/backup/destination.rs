@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 
 use super::record::{BACKUP_FILE, BackupRecord};
 use crate::data_folder::{Folder, failed};
-use crate::error::{BackupError, Result};
+use crate::error::{BackupError, Result, VaultError};
 use crate::limits::PATH_MAX_BYTES;
 
 const COPY: &str = "copy";
@@ -67,14 +67,18 @@ impl Destination {
             }
             .into());
         }
+        let data = resolved(data)?;
+        let fit = |folder: &Path| match unfit(folder, &data)? {
+            Some(problem) => Err(VaultError::from(refused(problem))),
+            None => Ok(()),
+        };
+        // Before it is made, so that a refusal leaves nothing behind.
+        fit(&resolved_to_be(folder)?)?;
         make_folder(folder)?;
-        let resolved = |path: &Path| path.canonicalize().map_err(failed("find", path));
         // From here on the path has no links in it, and what it leads through is not changed by
         // other users.
-        let (folder, data) = (&resolved(folder)?, resolved(data)?);
-        if let Some(problem) = unfit(folder, &data)? {
-            return Err(refused(problem).into());
-        }
+        let folder = &resolved(folder)?;
+        fit(folder)?;
         let lock = lock(folder)?;
         let (copy, previous) = (folder.join(COPY), folder.join(PREVIOUS));
         if !copy.exists() && previous.exists() {
@@ -186,7 +190,24 @@ fn make_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Why a folder can't be one of backups, if so. Both paths have no links in them.
+/// The path without links.
+fn resolved(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(failed("find", path))
+}
+
+/// The path without links, also of a folder that is not made yet.
+fn resolved_to_be(folder: &Path) -> Result<PathBuf> {
+    match (folder.parent(), folder.file_name()) {
+        (Some(parent), Some(name)) if !folder.exists() => {
+            let parent = parent.canonicalize().map_err(failed("make", folder))?;
+            Ok(parent.join(name))
+        }
+        _ => resolved(folder),
+    }
+}
+
+/// Why a folder, which may be absent yet, can't be one of backups, if so. Both paths have no links
+/// in them.
 fn unfit(folder: &Path, data: &Path) -> Result<Option<&'static str>> {
     if folder.starts_with(data) || data.starts_with(folder) {
         return Ok(Some(
@@ -199,7 +220,11 @@ fn unfit(folder: &Path, data: &Path) -> Result<Option<&'static str>> {
              be changed by others: make one with mode 700",
         ));
     }
-    for entry in fs::read_dir(folder).map_err(failed("read", folder))? {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        entries => entries.map_err(failed("read", folder))?,
+    };
+    for entry in entries {
         let entry = entry.map_err(failed("read", folder))?;
         let name = entry.file_name();
         let known = [COPY, UNFINISHED, PREVIOUS, BLOB, "lock", "lost+found"];
@@ -217,12 +242,15 @@ fn unfit(folder: &Path, data: &Path) -> Result<Option<&'static str>> {
     Ok((!is_begun).then_some("`unfinished` in it is no copy that was begun"))
 }
 
-/// Whether the folder belongs to this process's user, and others can't change what lies on the way
-/// to it: a link in the place of a folder would lead elsewhere.
+/// Whether the folder belongs to this process's user, or is not made yet, and others can't change
+/// what lies on the way to it: a link in the place of a folder would lead elsewhere.
 fn is_ours_alone(folder: &Path) -> Result<bool> {
     let user = geteuid().as_raw();
     for path in folder.ancestors() {
-        let metadata = fs::symlink_metadata(path).map_err(failed("look at", path))?;
+        let metadata = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && path == folder => continue,
+            metadata => metadata.map_err(failed("look at", path))?,
+        };
         let (owner, mode) = (metadata.uid(), metadata.mode());
         let is_sticky = mode & STICKY != 0 && path != folder;
         let is_known = owner == user || (owner == 0 && path != folder);

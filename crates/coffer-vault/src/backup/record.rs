@@ -12,7 +12,7 @@ use coffer_durable::{Folder, from_rfc3339, remove_durably};
 use coffer_seal::{BucketId, KeystoreId};
 use serde::{Deserialize, Serialize};
 
-use crate::data_folder::{failed, write_private};
+use crate::data_folder::{STANDBY, failed, write_private};
 use crate::error::{BackupError, Result, Rollback, RollbackOf, VaultError};
 
 /// The file in a copy.
@@ -94,7 +94,7 @@ impl BackupRecord {
     /// The record of a complete copy; none of a folder that is no copy.
     ///
     /// # Errors
-    /// [`BackupError::IncompleteBackup`].
+    /// [`BackupError::IncompleteBackup`], [`BackupError::OfStandby`].
     pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(BACKUP_FILE);
         let text = match fs::read(&path) {
@@ -103,8 +103,13 @@ impl BackupRecord {
         };
         let record = serde_json::from_slice::<Self>(&text).ok();
         let record = record.filter(|record| record.format == FORMAT && record.ended.is_some());
-        let incomplete = || BackupError::IncompleteBackup {
-            path: folder.display().to_string(),
+        let incomplete = || {
+            let path = folder.display().to_string();
+            if folder.join(STANDBY).exists() {
+                BackupError::OfStandby { path }
+            } else {
+                BackupError::IncompleteBackup { path }
+            }
         };
         Ok(Some(record.ok_or_else(incomplete)?))
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backup::{BACKUP_FILE, BackupRecord};
 use crate::data_folder::{ENGINE_FILE, Folder, failed, write_private};
-use crate::error::{Result, VaultError};
+use crate::error::{CopyError, Result, VaultError};
 use crate::replica::target;
 use crate::vault::VaultOptions;
 
@@ -142,8 +142,9 @@ pub(crate) fn refuse_cache(options: &VaultOptions) -> Result<()> {
     if is_of_gateway || !options.data.join(ENGINE_FILE).exists() {
         return Ok(());
     }
+    let path = options.data.display().to_string();
     let problem = "it is the cache of a gateway: start it with --engine, or take another folder";
-    Err(target(&options.data, problem))
+    Err(CopyError::Served { path, problem }.into())
 }
 
 fn refuse_others(data: &Path) -> Result<()> {

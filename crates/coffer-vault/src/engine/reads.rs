@@ -1,5 +1,5 @@
-//! What the gateway that serves answers those that follow: how far all has come, so that they may
-//! answer reads by what they have of it.
+//! What a gateway that serves waits for before it answers, and what it answers those that follow:
+//! how far all has come, so that they may answer reads by what they have of it.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -15,6 +15,27 @@ use crate::limits::{ANSWERS_STAND, READS_BUCKETS_MAX};
 use crate::vault::Vault;
 
 impl Vault {
+    /// After a read of administration, before it is answered: waits until a head has what it may
+    /// have told, where the server is a gateway of an engine, and no other answers reads by what
+    /// was before it began to serve; then looks whether it still serves.
+    ///
+    /// # Errors
+    /// [`CopyError`](crate::CopyError): `LeaseEnded`, `NotYet`, `NotAnyMore`.
+    pub async fn settle_what_was_read(&self) -> Result<()> {
+        self.inner.copies.waited_for.settle_read(None).await?;
+        self.inner.followers.begun().await;
+        self.check_serves()
+    }
+
+    /// Before a refusal is told that follows from what an act of administration has done: waits as
+    /// a read does, where the server is a gateway of an engine.
+    ///
+    /// # Errors
+    /// [`CopyError`](crate::CopyError): `NotYet`, `NotAnyMore`.
+    pub async fn settle_refusal(&self) -> Result<()> {
+        self.inner.copies.waited_for.settle_read(None).await
+    }
+
     /// Answers a gateway that follows. All that anyone was shown before the question came is told.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub enum AdministrationError {
     /// Another level has the label: whatever may be read of one may be read of both.
     #[error(
         "level {level} has the label {label} already, so the same subjects would use both: choose \
-         another rank or category, or say that it is meant with --same-label (same_label)"
+         another rank or category, or say that it is meant with --same-label"
     )]
     SameLabel {
         /// The other level.
@@ -137,7 +137,7 @@ pub enum AdministrationError {
     #[error(
         "ROLLBACK: system.db is not as this server left it: {how}. Nothing is changed any more. \
          Stop the server; then go on from what is there, or from the newest copy, on purpose, \
-         which is recorded: `coffer serve --accept-rollback`"
+         which is recorded: `coffer serve --accept-rollback …`"
     )]
     SystemWrittenOver {
         /// What was done to them.

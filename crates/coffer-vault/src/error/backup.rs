@@ -43,6 +43,14 @@ pub enum CopyError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// What is to be served is something else than what was asked for.
+    #[error("{path} can't be served so: {problem}")]
+    Served {
+        /// The folder.
+        path: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
     /// A bucket that is to be restored is not in the copy.
     #[error("the copy has no bucket {name:?} as of {as_of}: give a name of that time, or an id")]
     NoSuchBucket {
@@ -72,7 +80,7 @@ pub enum CopyError {
     )]
     OtherIdentity,
     /// The server follows no copy.
-    #[error("this server is no standby: it was not started with --follow")]
+    #[error("this server is no standby: it was not started with --follow, or was promoted since")]
     NoStandby,
     /// Another standby of the copy was promoted.
     #[error(
@@ -271,6 +279,16 @@ pub enum BackupError {
         /// The folder.
         path: String,
     },
+    /// The folder of a standby, which is no data folder until it is promoted.
+    #[error(
+        "{path} is the folder of a standby: `coffer serve --follow URL --data {path}`, with the \
+         URL of the copy that it follows, serves it, and `coffer standby promote` makes it a data \
+         folder"
+    )]
+    OfStandby {
+        /// The folder.
+        path: String,
+    },
     /// There is no room for the copy.
     #[error(
         "no room is left in {path} for the copy: free some, and ask for the backup again, which \
@@ -303,7 +321,7 @@ pub enum BackupError {
     #[error(
         "{path} was copied while a server ran on it, and is no consistent copy: {problem}. Copy it \
          with `coffer backup`, or while the server is stopped; to go on from what there is, start \
-         it with `coffer serve --accept-rollback`; nothing was changed"
+         it with `coffer serve --accept-rollback …`; nothing was changed"
     )]
     NoConsistentCopy {
         /// The folder.

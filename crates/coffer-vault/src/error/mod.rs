@@ -273,7 +273,7 @@ pub enum VaultError {
     #[error(
         "{path}-wal is damaged, and acts that were acknowledged lie behind the damage: put copies \
          of {path} and {path}-wal back that were made together; or move {path}-wal out of the \
-         folder, which loses the acts in it, and start with `coffer serve --accept-rollback`; \
+         folder, which loses the acts in it, and start with `coffer serve --accept-rollback …`; \
          nothing was changed"
     )]
     SystemLogDamaged {
@@ -299,7 +299,7 @@ pub enum VaultError {
     /// Older copies were put back.
     #[error(
         "ROLLBACK: {}. Put the newest copies back; or go on from the older ones on purpose, which \
-         is recorded: `coffer serve --accept-rollback`",
+         is recorded: `coffer serve --accept-rollback …`",
         listed(found)
     )]
     RolledBack {
@@ -309,7 +309,7 @@ pub enum VaultError {
     /// An older copy of a bucket's catalog was put back.
     #[error(
         "ROLLBACK: {rollback}. The bucket is not served. Put the newest copy back; or go on from \
-         the older one on purpose, which is recorded: `coffer serve --accept-rollback`"
+         the older one on purpose, which is recorded: `coffer serve --accept-rollback …`"
     )]
     CatalogRolledBack {
         /// By how much.
@@ -320,14 +320,14 @@ pub enum VaultError {
         "ROLLBACK: the catalog of this bucket was replaced while the server had it open, and the \
          log says which: the bucket is not served. Stop the server, put the newest copy back, and \
          start it again; or go on from an older one on purpose, which is recorded: `coffer serve \
-         --accept-rollback`"
+         --accept-rollback …`"
     )]
     CatalogReplaced,
     /// An older copy of the server's database was put back while the server ran.
     #[error(
         "ROLLBACK: system.db is an older copy: it has had {found} commits, and had {held}. Nothing \
          is changed any more. Stop the server, and put the newest copy back; or go on from the \
-         older one on purpose, which is recorded: `coffer serve --accept-rollback`"
+         older one on purpose, which is recorded: `coffer serve --accept-rollback …`"
     )]
     SystemRolledBack {
         /// How many commits the copy has had.
@@ -373,7 +373,7 @@ pub enum VaultError {
         source: Box<Self>,
     },
     /// No request of this id waits for an approval.
-    #[error("no such request waits for an approval; it may have been withdrawn, or have expired")]
+    #[error("no such request waits for an approval; it may be done, withdrawn or expired")]
     NoSuchRequest,
     /// A second person is needed.
     #[error("who asked for it or has approved it can't approve it: another custodian must")]

@@ -106,6 +106,8 @@ struct Times {
     swept: Option<Instant>,
     /// The copy was there.
     seen: Option<Instant>,
+    /// It was looked whether another writes it by now.
+    looked: Option<Instant>,
     /// It was looked for what can be removed from a full store, and how long that took.
     room: Option<(Instant, Duration)>,
 }
@@ -198,6 +200,9 @@ async fn go_on_with_record(
     if round.fences()? {
         writer.check_alone().await?;
         round.is_alone(began)?;
+    } else if is_due(times.looked, COPY_PROBES_EVERY) {
+        round.look_for_another(writer).await?;
+        times.looked = Some(Instant::now());
     }
     if !round.is_head_due()? {
         return Ok(());

@@ -33,7 +33,7 @@ use crate::data_folder::{Folder, STANDBY};
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::{Asked, PromotedStandby, StandbyLink, StandbyState};
 use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
-use crate::replica::{check_files, target};
+use crate::replica::check_files;
 use crate::vault::{Inner, VaultOptions};
 
 mod states;
@@ -136,7 +136,7 @@ impl Standby {
     /// Takes the folder: an empty one, or what a standby left.
     ///
     /// # Errors
-    /// [`CopyError::Target`](crate::CopyError::Target), of a folder that is something else.
+    /// [`CopyError::Served`], [`CopyError::Target`], of a folder that is something else.
     pub async fn begin(options: FollowOptions) -> Result<Self> {
         let FollowOptions {
             from,
@@ -335,15 +335,16 @@ fn refuse_others(data: &Path) -> Result<()> {
     if BackupRecord::is_begun(data) {
         return Ok(());
     }
+    let path = data.display().to_string();
     if let Ok(Some(_)) = BackupRecord::read(data) {
         let problem = "it was promoted, or restored: start it without --follow, with \
                        --accept-rollback";
-        return Err(target(data, problem));
+        return Err(CopyError::Served { path, problem }.into());
     }
     if data.join("system.db").exists() {
         let problem = "it is the data folder of a server, as that of a standby is once it was \
                        promoted: start it without --follow";
-        return Err(target(data, problem));
+        return Err(CopyError::Served { path, problem }.into());
     }
     check_files(data)
 }

@@ -191,27 +191,6 @@ impl Vault {
         self.inner.gate.check_right()
     }
 
-    /// After a read of administration, before it is answered: waits until a head has what it may
-    /// have told, where the server is a gateway of an engine, and no other answers reads by what
-    /// was before it began to serve; then looks whether it still serves.
-    ///
-    /// # Errors
-    /// [`CopyError`](crate::CopyError): `LeaseEnded`, `NotYet`, `NotAnyMore`.
-    pub async fn settle_what_was_read(&self) -> Result<()> {
-        self.inner.copies.waited_for.settle_read(None).await?;
-        self.inner.followers.begun().await;
-        self.check_serves()
-    }
-
-    /// Before a refusal is told that follows from what an act of administration has done: waits as
-    /// a read does, where the server is a gateway of an engine.
-    ///
-    /// # Errors
-    /// [`CopyError`](crate::CopyError): `NotYet`, `NotAnyMore`.
-    pub async fn settle_refusal(&self) -> Result<()> {
-        self.inner.copies.waited_for.settle_read(None).await
-    }
-
     /// By which gateways of one engine know each other.
     pub fn gateway_key(&self) -> SecretKey {
         let key = self.inner.keystore.system_key();

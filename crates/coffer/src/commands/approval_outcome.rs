@@ -90,7 +90,9 @@ pub fn tell(
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(name) = &outcome.replica {
-        done(json, &serde_json::json!({ "name": name }))?;
+        let told =
+            format!("copy {name} was begun: `coffer replica status {name}` tells how far it is");
+        done(json, &serde_json::json!({ "name": name }), &told)?;
         return Ok(ExitCode::SUCCESS);
     }
     match (outcome.receipt, outcome.export, export, outcome.request) {
@@ -180,7 +182,7 @@ fn is_default(what: &str, name: &str) -> bool {
 /// A request, for people: what it is about, and nothing of what it is not.
 fn request_sheet(request: &PendingRequest) -> String {
     let approved = match request.approved_by_names.as_slice() {
-        [] => "none yet, but who asked for it".to_owned(),
+        [] => "who asked for it, and none else yet".to_owned(),
         names => format!("{}, and who asked for it", names.join(", ")),
     };
     let rows = [
@@ -352,7 +354,7 @@ mod tests {
         .unwrap();
         let told = request_sheet(&request);
         assert!(
-            told.contains("secret") && told.contains("none yet, but who asked"),
+            told.contains("secret") && told.contains("who asked for it, and none else yet"),
             "{told}"
         );
         assert!(

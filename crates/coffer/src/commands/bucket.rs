@@ -137,7 +137,8 @@ pub async fn bucket(server: &AdminClient, args: &BucketArgs) -> Result<ExitCode,
         BucketCommand::EndUploads(args) => end_uploads(server, args, json).await?,
         BucketCommand::Delete { name } => {
             server.delete(&path(name)).await?;
-            done(json, &json!({ "name": name, "deleted": true }))?;
+            let told = json!({ "name": name, "deleted": true });
+            done(json, &told, &format!("bucket {name} was deleted"))?;
         }
     }
     Ok(ExitCode::SUCCESS)

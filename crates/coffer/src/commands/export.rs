@@ -56,8 +56,9 @@ impl<'a> Export<'a> {
             "file": file.path.display().to_string(),
             "bytes": text.len(),
         });
+        let said = format!("written to {}", file.path.display());
         file.fill(text).map_err(failed)?;
-        done(json, &told)
+        done(json, &told, &said)
     }
 }
 
@@ -82,12 +83,16 @@ impl NewFile {
             .write(true)
             .mode(0o600)
             .open(path);
-        let file = made.map_err(|error| Error::Option {
-            option: "output file",
-            problem: format!(
-                "{} can't be made: {error}; nothing was asked for",
-                path.display()
-            ),
+        let file = made.map_err(|error| {
+            let path = path.display();
+            Error::Option {
+                option: "output file",
+                problem: if error.kind() == io::ErrorKind::AlreadyExists {
+                    format!("{path} is there already: choose another name; nothing was asked for")
+                } else {
+                    format!("{path} can't be made: {error}; nothing was asked for")
+                },
+            }
         })?;
         Ok(Self {
             path: path.to_owned(),
@@ -123,7 +128,8 @@ mod tests {
         let path = folder.path().join("secret.age");
         let export = || Export::new(Some("secret"), &[], Some(&path), false);
         let asked = export().unwrap();
-        assert!(path.exists() && export().is_err());
+        let there = export().map(|_| ()).unwrap_err().to_string();
+        assert!(there.contains("choose another name"), "{there}");
         assert!(path.exists(), "the second took it away");
         drop(asked);
         assert!(!path.exists());

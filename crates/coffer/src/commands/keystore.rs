@@ -139,7 +139,10 @@ fn one(keystore: &Keystore) -> String {
         ("root key in", keystore.source.clone()),
         ("held by", keystore.holder.clone()),
         ("destroyed by", keystore.destruction.clone()),
-        ("which is", keystore.category.clone()),
+        (
+            "which is",
+            format!("{}, as NIST SP 800-88 calls it", keystore.category),
+        ),
         ("may remain", keystore.remaining.clone()),
         ("move to be completed", yes_no(keystore.is_moving)),
         ("to be kept apart", keystore.keep_apart.clone()),

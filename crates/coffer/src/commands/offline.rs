@@ -14,6 +14,7 @@ use futures::StreamExt;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
+use crate::config::args::NoRemoteArgs;
 use crate::error::Error;
 use crate::limits::OFFLINE_PAGE;
 use crate::output::printable::{date, printable};
@@ -23,6 +24,9 @@ use crate::secrets::root_source::secrets_of;
 #[derive(Debug, Args)]
 #[command(after_help = OFFLINE_EXAMPLES, disable_help_subcommand = true)]
 pub struct OfflineArgs {
+    /// It asks no server.
+    #[command(flatten)]
+    pub remote: NoRemoteArgs,
     /// Where the root key is of a copy that does not record it, such as file:/PATH
     #[arg(long, value_name = "SOURCE", global = true)]
     pub root_key: Option<SourceSpec>,
@@ -78,6 +82,13 @@ pub enum OfflineCommand {
     },
 }
 
+fn bucket_of(command: &OfflineCommand) -> &str {
+    match command {
+        OfflineCommand::Ls { bucket, .. } => bucket.as_deref().unwrap_or_default(),
+        OfflineCommand::Cat { bucket, .. } | OfflineCommand::Keys { bucket, .. } => bucket,
+    }
+}
+
 /// Runs one of the commands; what was asked for goes to standard output.
 pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
     let command = &args.command;
@@ -124,7 +135,7 @@ pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
     match done {
         // The reader of our output has read enough.
         Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done,
+        done => done.map_err(|error| error.of_bucket(data, bucket_of(command))),
     }
 }
 

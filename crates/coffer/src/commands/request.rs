@@ -70,7 +70,8 @@ pub async fn request(server: &AdminClient, args: &RequestArgs) -> Result<ExitCod
             server
                 .delete(&format!("/v1/requests/{}", segment(id)))
                 .await?;
-            done(json, &json!({ "id": id, "withdrawn": true }))?;
+            let told = json!({ "id": id, "withdrawn": true });
+            done(json, &told, &format!("request {id} was withdrawn"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -101,8 +102,8 @@ async fn approve(server: &AdminClient, args: &ApproveArgs, json: bool) -> Result
         (Some(rotation), _) => follow(server, rotation, json).await,
         // Nothing is left to be approved.
         (None, Some(request)) if request.approved => {
-            eprintln!("approved: {} has to ask for it again", requester(request));
-            done(json, request)?;
+            let told = format!("approved: {} has to ask for it again", requester(request));
+            done(json, request, &told)?;
             Ok(ExitCode::SUCCESS)
         }
         _ => tell(server, outcome, export, json),

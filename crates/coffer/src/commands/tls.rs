@@ -38,9 +38,10 @@ pub fn renew_authority(data: &Path, json: bool) -> Result<(), Error> {
         advice: "give the data folder of a server with a local authority, as the user who owns it",
     })?;
     let text = format!(
-        "The authority is gone. Restart the server, and give clients the new {}:\n\
+        "The authority is gone. Restart the server, which makes another: until then clients and \n\
+         commands that read {ca} fail. Then give clients the new one:\n\
          those that have only the old one can't connect from then on.\n",
-        files.ca_cert().display()
+        ca = files.ca_cert().display()
     );
     let told = json!({ "gone": files.ca_cert().display().to_string() });
     show_done(json, &told, |_| text)

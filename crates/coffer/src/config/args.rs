@@ -39,6 +39,18 @@ pub struct RemoteArgs {
     pub ca: Option<PathBuf>,
 }
 
+/// The same options, of commands that ask no running server: refused in [`Cli::alone`], and not
+/// shown.
+///
+/// [`Cli::alone`]: crate::commands::Cli::alone
+#[derive(Debug, Default, Args)]
+pub struct NoRemoteArgs {
+    #[arg(long = "endpoint", id = "endpoint", global = true, hide = true)]
+    _endpoint: Option<String>,
+    #[arg(long = "credentials", id = "credentials", global = true, hide = true)]
+    _credentials: Option<PathBuf>,
+}
+
 impl RemoteArgs {
     /// The server whose administration the command line means.
     ///

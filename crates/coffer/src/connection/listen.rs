@@ -8,9 +8,9 @@ use tokio::net::{TcpListener, TcpSocket};
 use crate::error::Error;
 use crate::limits::ACCEPT_BACKLOG;
 
-/// Takes an address, before anything else is done. Connections wait until
+/// Takes an address that this option names, before anything else is done. Connections wait until
 /// [`crate::connection::tls_listener::TlsListener::serve`].
-pub fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+pub fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener, Error> {
     let listen = || -> io::Result<TcpListener> {
         let socket = if address.is_ipv4() {
             TcpSocket::new_v4()?
@@ -25,12 +25,15 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     listen().map_err(|source| {
         let advice = match source.kind() {
             io::ErrorKind::AddrInUse => {
-                "another program has it: stop it, or choose another address with --listen, \
-                 --admin-listen or --data-listen"
+                format!("another program has it: stop it, or choose another address with {option}")
             }
-            io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
-            io::ErrorKind::PermissionDenied => "choose a port above 1023, or give the permission",
-            _ => "choose another with --listen, --admin-listen or --data-listen",
+            io::ErrorKind::AddrNotAvailable => {
+                format!("choose an address of this machine with {option}")
+            }
+            io::ErrorKind::PermissionDenied => {
+                format!("choose a port above 1023 with {option}, or give the permission")
+            }
+            _ => format!("choose another with {option}"),
         };
         Error::Listen {
             address,

@@ -55,13 +55,13 @@ pub fn show_done<T: Serialize>(
     })
 }
 
-/// Tells programs of what has no answer; people see that there was no error.
-pub fn done<T: Serialize>(json: bool, what: &T) -> Result<(), Error> {
+/// Tells of what has no answer: programs as JSON, people by a line on standard error.
+pub fn done<T: Serialize>(json: bool, what: &T, told: &str) -> Result<(), Error> {
     if json {
-        show_done(true, what, |_| String::new())
-    } else {
-        Ok(())
+        return show_done(true, what, |_| String::new());
     }
+    let _ = writeln!(io::stderr(), "{}", printable(told));
+    Ok(())
 }
 
 fn text<T: Serialize>(json: bool, answer: &T, for_people: impl FnOnce(&T) -> String) -> String {

@@ -80,7 +80,7 @@ impl Input {
         let passphrase = if let Some(number) = descriptor {
             descriptor_of(number)
                 .and_then(first_line)
-                .map_err(|error| refused(OPTION, &error))?
+                .map_err(|error| not_readable(OPTION, number, &error))?
         } else if let Some(path) = self.credential(PASSPHRASE_CREDENTIAL) {
             File::open(&path)
                 .and_then(first_line)
@@ -88,18 +88,8 @@ impl Input {
         } else {
             self.ask_passphrase(purpose)?
         };
-        let problem = match passphrase.len() {
-            0 => "the passphrase is empty".to_owned(),
-            length if purpose == Purpose::Choose && length < PASSPHRASE_MIN_BYTES => format!(
-                "a passphrase has at least {PASSPHRASE_MIN_BYTES} characters, better six random \
-                 words: one who has a copy of the data folder may try as many as they like"
-            ),
-            _ => return Ok(passphrase),
-        };
-        Err(Error::Option {
-            option: "passphrase",
-            problem,
-        })
+        check_length(passphrase.len(), purpose)?;
+        Ok(passphrase)
     }
 
     fn ask_passphrase(&self, purpose: Purpose) -> Result<Zeroizing<Vec<u8>>, Error> {
@@ -109,6 +99,8 @@ impl Input {
             Purpose::Choose => "New passphrase of the root key: ",
         };
         let given = self.ask(NAME, prompt)?;
+        // Before it is typed again in vain.
+        check_length(given.len(), purpose)?;
         if purpose == Purpose::Choose && given != self.ask(NAME, "The same again: ")? {
             return Err(Error::Option {
                 option: NAME,
@@ -149,6 +141,22 @@ impl Input {
                 ),
             })
     }
+}
+
+/// Refuses a passphrase of so many bytes: an empty one, or a short one that is chosen now.
+fn check_length(length: usize, purpose: Purpose) -> Result<(), Error> {
+    let problem = match length {
+        0 => "the passphrase is empty".to_owned(),
+        _ if purpose == Purpose::Choose && length < PASSPHRASE_MIN_BYTES => format!(
+            "a passphrase has at least {PASSPHRASE_MIN_BYTES} characters, better six random \
+             words: one who has a copy of the data folder may try as many as they like"
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::Option {
+        option: "passphrase",
+        problem,
+    })
 }
 
 /// What an inherited descriptor refers to, also one that another user made.
@@ -200,6 +208,16 @@ fn refused(option: &'static str, error: &io::Error) -> Error {
     }
 }
 
+fn not_readable(option: &'static str, number: u32, error: &io::Error) -> Error {
+    // One that was not open may be the program's own by now, and has nothing to read.
+    let why = match error.kind() {
+        io::ErrorKind::WouldBlock => "there is nothing to read".to_owned(),
+        _ => error.to_string(),
+    };
+    let problem = format!("descriptor {number} can't be read ({why}): open it, as {number}< FILE");
+    Error::Option { option, problem }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -236,6 +254,12 @@ mod tests {
         let closed = input(None, NO_TERMINAL).passphrase(Some(9_999), Purpose::Open);
         let error = closed.unwrap_err().to_string();
         assert!(error.contains("--passphrase-fd"), "{error}");
+        assert!(error.contains("open it, as 9999< FILE"), "{error}");
+        let own = not_readable("--passphrase-fd", 7, &io::ErrorKind::WouldBlock.into());
+        assert!(
+            own.to_string()
+                .contains("descriptor 7 can't be read (there is nothing")
+        );
     }
 
     #[test]
@@ -267,7 +291,10 @@ mod tests {
         let error = given(&differs, Purpose::Choose).unwrap_err();
         assert!(error.contains("not the same"), "{error}");
         assert!(given(&differs, Purpose::Open).is_ok());
-        let short = input(None, |_| Ok("short".to_owned()));
+        let short = input(None, |prompt| match prompt {
+            "The same again: " => panic!("it is too short already"),
+            _ => Ok("short".to_owned()),
+        });
         let error = given(&short, Purpose::Choose).unwrap_err();
         assert!(error.contains("at least 8"), "{error}");
         assert_eq!(given(&short, Purpose::Open).unwrap(), "short");

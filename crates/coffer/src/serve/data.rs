@@ -17,10 +17,13 @@ use crate::error::Error;
 use crate::limits::{DATA_CONNECTIONS_MIN, DATA_CONNECTIONS_SHARE};
 use crate::tls::server_config::Certificate;
 
+/// What names the address of the data port.
+const OPTION: &str = "--data-listen";
+
 /// The data port that was asked for.
 pub fn asked_data_listener(config: &Config) -> Result<Option<TcpListener>, Error> {
     match config.data_listen {
-        Some(DataListen::At(address)) => listen(address).map(Some),
+        Some(DataListen::At(address)) => listen(address, OPTION).map(Some),
         Some(DataListen::Off) | None => Ok(None),
     }
 }
@@ -30,7 +33,8 @@ pub fn usual_data_listener(config: &Config) -> Option<TcpListener> {
     if config.data_listen.is_some() {
         return None;
     }
-    listen(SocketAddr::new(config.listen.ip(), DATA_PORT_DEFAULT))
+    let address = SocketAddr::new(config.listen.ip(), DATA_PORT_DEFAULT);
+    listen(address, OPTION)
         .inspect_err(|error| {
             tracing::warn!(
                 %error,

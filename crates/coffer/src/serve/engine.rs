@@ -29,6 +29,9 @@ use crate::serve::signals::{Reloads, Signals};
 use crate::serve::standing::{EngineHow, EngineKey};
 use crate::serve::{Server, begun, service_manager};
 
+/// What names the address for other gateways.
+const GATEWAY_OPTION: &str = "--gateway-listen";
+
 /// Serves until a signal asks for the end.
 pub async fn serve_engine(
     mut config: Config,
@@ -45,7 +48,7 @@ pub async fn serve_engine(
         data: None,
         ..listeners
     };
-    let gateways = listen(how.listen)?;
+    let gateways = listen(how.listen, GATEWAY_OPTION)?;
     let listen_at = local_address(&gateways)?;
     let address = how.advertise.clone();
     let address = address.unwrap_or_else(|| listen_at.to_string());
@@ -368,7 +371,10 @@ impl EngineGateway {
     fn take(&mut self) -> Result<(Listeners, TcpListener), Error> {
         match self.taken.take() {
             Some(taken) => Ok(taken),
-            None => Ok((Listeners::take(&self.config)?, listen(self.how.listen)?)),
+            None => Ok((
+                Listeners::take(&self.config)?,
+                listen(self.how.listen, GATEWAY_OPTION)?,
+            )),
         }
     }
 }

@@ -32,8 +32,8 @@ impl Listeners {
     /// Takes them.
     pub fn take(config: &Config) -> Result<Self, Error> {
         Ok(Self {
-            s3: listen(config.listen)?,
-            administration: listen(config.admin_listen)?,
+            s3: listen(config.listen, "--listen")?,
+            administration: listen(config.admin_listen, "--admin-listen")?,
             data: asked_data_listener(config)?,
         })
     }

@@ -128,7 +128,7 @@ pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
         domains: Vec::new(),
     };
     let (certificate, _) = Certificate::load(source).unwrap();
-    let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = listen("127.0.0.1:0".parse().unwrap(), "--listen").unwrap();
     let address = listener.local_addr().unwrap();
     let traffic = Arc::<Traffic>::default();
     let shutdown = Shutdown::default();

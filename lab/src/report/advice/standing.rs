@@ -170,7 +170,7 @@ impl Scale {
         open.unwrap_or(Standing::Dearer)
     }
 
-    /// Whether two placements take the same, whoever of them takes the least.
+    /// Whether two placements take the same, whichever takes the least.
     pub(super) fn are_same(&self, one: &Group<'_>, other: &Group<'_>) -> bool {
         one.leading().all(|ours| {
             other.leading().all(|theirs| {

@@ -15,11 +15,8 @@ use crate::s3::client::Client;
 use crate::s3::error::{NO_ETAG, S3Error, date_of};
 use crate::s3::listing::ListedObject;
 use crate::s3::objects::{ObjectHead, ObjectName};
+use crate::s3::origin::{bare, is_of_s3, is_page, kind, text};
 use crate::sealed::{SEALED, TRANSFER_HEADER};
-
-/// What S3 numbers its answers by. A network that answers in its place has other headers that begin
-/// so.
-const NUMBERS: [&str; 2] = ["x-amz-request-id", "x-amz-id-2"];
 
 /// How far a list and a header may differ in when an object was modified: headers have seconds.
 const LIST_SLACK: Duration = Duration::SECOND;
@@ -135,40 +132,6 @@ const NOT_READ: &str = "is none of S3's to a request for an object";
 /// What is wrong with answers, several of which would make one content.
 pub(crate) const UNMARKED: &str = "tells neither an ETag nor when the object was modified, so \
     pieces of it may be of several contents, and it is fetched at once or not at all";
-
-/// Whether an answer is of an object of S3's, and not of what stands before the service. Services on
-/// folders tell no ETag of files that others put there.
-pub(in crate::s3) fn is_of_s3(headers: &HeaderMap) -> bool {
-    if !bare(text(headers, "etag")).is_empty() {
-        return true;
-    }
-    let kind = kind(headers);
-    let is_dated = headers.contains_key("last-modified");
-    if is_numbered(headers) {
-        // Errors are XML, also behind a 200.
-        return is_dated || !is_page(kind) && !is_any(kind, &["application/xml", "text/xml"]);
-    }
-    is_dated && !kind.is_empty() && !is_page(kind)
-}
-
-/// What kind of content is told, without what is said of it beside.
-fn kind(headers: &HeaderMap) -> &str {
-    let kind = text(headers, "content-type").split(';').next();
-    kind.unwrap_or_default().trim()
-}
-
-fn is_page(kind: &str) -> bool {
-    is_any(kind, &["text/html", "application/xhtml+xml"])
-}
-
-fn is_any(kind: &str, kinds: &[&str]) -> bool {
-    kinds.iter().any(|it| kind.eq_ignore_ascii_case(it))
-}
-
-/// Whether an answer has a number of S3's.
-pub(in crate::s3) fn is_numbered(headers: &HeaderMap) -> bool {
-    NUMBERS.iter().any(|name| headers.contains_key(*name))
-}
 
 /// What an answer tells of an object, if that is what was listed.
 fn as_listed(
@@ -290,11 +253,6 @@ impl Client {
     }
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    let value = headers.get(name).and_then(|value| value.to_str().ok());
-    value.unwrap_or_default()
-}
-
 fn is_content_range(told: &str, range: &Range<u64>, of: u64) -> bool {
     let read = || {
         let (unit, told) = told.trim().split_once(' ')?;
@@ -306,9 +264,4 @@ fn is_content_range(told: &str, range: &Range<u64>, of: u64) -> bool {
         Some(unit.eq_ignore_ascii_case("bytes") && is_whole && is_it)
     };
     read().unwrap_or(false)
-}
-
-/// An ETag without its quotes. What packs an answer on the way makes it a weak one.
-pub(crate) fn bare(etag: &str) -> &str {
-    etag.trim_start_matches("W/").trim_matches('"')
 }

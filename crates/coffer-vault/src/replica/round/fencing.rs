@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use coffer_replica::ReplicaError;
+use coffer_replica::{CopyWriter, ReplicaError};
 
 use super::Round;
 use crate::error::{BackupError, CopyError, Result, VaultError};
@@ -18,6 +18,19 @@ impl Round {
     pub(in crate::replica) fn is_alone(&self, at: Instant) -> Result<()> {
         self.inner()?.gate.alone(self.name(), at);
         Ok(())
+    }
+
+    /// Looks whether another writes the copy by now, or serves in this one's place: where nothing
+    /// changes, nothing is put that would tell. What can't be read is no sign of one, and the log of
+    /// an engine has its lease.
+    pub(in crate::replica) async fn look_for_another(&self, writer: &CopyWriter) -> Result<()> {
+        if self.inner()?.gate.is_of_engine() {
+            return Ok(());
+        }
+        match writer.check_alone().await.map_err(VaultError::from) {
+            Err(error) if is_of_another(&error) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Tells how it went, and the log whether changes are made.

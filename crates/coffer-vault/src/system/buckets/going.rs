@@ -93,8 +93,8 @@ impl System {
         going.end_doubt(ids);
     }
 
-    /// An erase of these buckets is asked for, and not ordered yet: it may be refused. Until this is
-    /// dropped, readers are told of none of them that it is there, or that it is not.
+    /// An erase of these buckets is asked for, and not ordered yet: it may be refused. Until this
+    /// is dropped, readers are told of none of them that it is there, or that it is not.
     pub(crate) fn begin_ordering(&self, ids: &[BucketId]) -> BeingOrdered<'_> {
         self.buckets.write().going.begin_doubt(ids);
         BeingOrdered {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::output::printable::{bytes, size};
-use crate::output::table::{AnswerArgs, Flush, done, show, show_done, table};
+use crate::output::table::{AnswerArgs, Flush, done, or_dash, show, show_done, table};
 
 /// `coffer quota`.
 #[derive(Debug, Args)]
@@ -119,7 +119,8 @@ pub async fn quota(server: &AdminClient, args: &QuotaArgs) -> Result<ExitCode, E
                 .call::<()>(Method::DELETE, &path, None::<&()>)
                 .await?;
             let removed = kind.word();
-            done(json, &Removed { removed, name })?;
+            let told = format!("the quota of {removed} {name} was removed");
+            done(json, &Removed { removed, name }, &told)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -147,7 +148,10 @@ fn rows(all: &[QuotaRow]) -> String {
             of(size(used.bytes), limits.bytes.map(size)),
             count(used.objects, limits.objects),
             count(used.uploads, limits.uploads),
-            count(used.buckets, limits.buckets),
+            match &*quota.kind {
+                "bucket" => or_dash(""),
+                _ => count(used.buckets, limits.buckets),
+            },
         ]
     };
     table(&columns, all.iter().map(row))

@@ -125,7 +125,10 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
                     .open(Method::POST, "/v1/replicas", Some(&request))
                     .await?;
             }
-            done(json, &json!({ "name": name, "url": url }))
+            let told = format!(
+                "copy {name} was begun: `coffer replica status {name}` tells how far it is"
+            );
+            done(json, &json!({ "name": name, "url": url }), &told)
         }
         ReplicaCommand::List => show(json, &all(server).await?, |replicas| many(replicas)),
         ReplicaCommand::Status { name: Some(name) } => {
@@ -150,7 +153,8 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
             server
                 .delete(&format!("/v1/replicas/{}", segment(name)))
                 .await?;
-            done(json, &json!({ "name": name, "removed": true }))
+            let told = format!("copy {name} is kept up no more; what is in its store stays there");
+            done(json, &json!({ "name": name, "removed": true }), &told)
         }
     }?;
     Ok(ExitCode::SUCCESS)

@@ -39,7 +39,7 @@ pub enum StandbyCommand {
     /// Show which copy it follows, and how far it has come
     #[command(after_help = EXAMPLES)]
     Status,
-    /// Have it serve in the original's place, which is fenced off
+    /// Have it serve in the original's place, which is to be stopped, or runs with --fenced-by
     #[command(after_help = EXAMPLES)]
     Promote {
         /// Don't ask

@@ -3,6 +3,7 @@
 
 use clap::Args;
 use coffer_client::{AdminClient, ClientError, Lines};
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +14,7 @@ use coffer_keys::SourceSpec;
 use coffer_vault::VerifyEvent;
 use coffer_vault::offline::{BucketPlace, Offline};
 use http::Method;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::error::Error;
 use crate::limits::OFFLINE_PROGRESS;
@@ -164,6 +165,13 @@ struct Console {
     bar: ProgressBar,
 }
 
+/// How long it takes still; nothing while that can't be told, for nothing was done yet.
+fn time_left(state: &ProgressState, out: &mut dyn fmt::Write) {
+    if state.per_sec() > 0.0 {
+        let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
+    }
+}
+
 impl Console {
     fn new(json: bool) -> Self {
         // Draws on standard error, and only if that is a terminal.
@@ -172,8 +180,9 @@ impl Console {
         } else {
             ProgressBar::new(0)
         };
-        let template = "{bar:32} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left{msg}";
-        bar.set_style(ProgressStyle::with_template(template).expect("a template that parses"));
+        let template = "{bar:32} {bytes} of {total_bytes}, {bytes_per_sec}{left}{msg}";
+        let style = ProgressStyle::with_template(template).expect("a template that parses");
+        bar.set_style(style.with_key("left", time_left));
         Self { json, bar }
     }
 

@@ -31,7 +31,8 @@ pub(super) async fn delete(
     server
         .delete(&format!("/v1/subjects/{}", segment(name)))
         .await?;
-    done(json, &json!({ "name": name, "deleted": true }))
+    let told = json!({ "name": name, "deleted": true });
+    done(json, &told, &format!("subject {name} was deleted"))
 }
 
 /// The subject that is meant, if it is a system administrator and no other can act as one.

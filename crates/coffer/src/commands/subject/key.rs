@@ -146,7 +146,8 @@ pub async fn key(server: &AdminClient, args: &KeyArgs, json: bool) -> Result<(),
         KeyCommand::Enable(KeyIdArgs { id }) => switch(server, id, false, json).await,
         KeyCommand::Delete(KeyIdArgs { id }) => {
             server.delete(&one_key(id)).await?;
-            done(json, &json!({ "access_key_id": id, "deleted": true }))
+            let told = json!({ "access_key_id": id, "deleted": true });
+            done(json, &told, &format!("access key {id} was deleted"))
         }
     }
 }
