@@ -21,8 +21,8 @@ impl Round {
     }
 
     /// Looks whether another writes the copy by now, or serves in this one's place: where nothing
-    /// changes, nothing is put that would tell. What can't be read is no sign of one, and the log of
-    /// an engine has its lease.
+    /// changes, nothing is put that would tell. What can't be read is no sign of one, and the log
+    /// of an engine has its lease.
     pub(in crate::replica) async fn look_for_another(&self, writer: &CopyWriter) -> Result<()> {
         if self.inner()?.gate.is_of_engine() {
             return Ok(());
