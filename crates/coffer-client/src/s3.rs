@@ -14,8 +14,6 @@ pub mod checksum;
 
 mod composite;
 
-mod origin;
-
 mod body;
 mod request;
 mod wire;
@@ -37,6 +35,7 @@ mod multipart;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::body::bare;
 pub use self::body::{Answer, Sent};
 pub use self::client::{Client, ClientOptions, Retrying};
 pub use self::composite::{Composite, RunningComposite};
@@ -48,7 +47,6 @@ pub(crate) use self::multipart::etag_of_parts;
 pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
 pub(crate) use self::objects::{EARLY, LONGER, UNMARKED, Wanted};
-pub(crate) use self::origin::bare;
 pub use self::request::Request;
 pub(crate) use self::since::{KeptTime, Since};
 pub(crate) use self::store::{Awaited, Doubted};

@@ -14,7 +14,11 @@ use tokio::time::timeout;
 
 use crate::limits::{S3_SLICE_BYTES, S3_STANDSTILL};
 use crate::s3::error::{NO_ETAG, S3Error};
-use crate::s3::origin::{is_numbered, is_of_s3};
+
+mod origin;
+
+pub(crate) use self::origin::bare;
+pub(super) use self::origin::{is_numbered, is_of_s3, is_page, kind, text};
 
 /// Is told of bytes that have gone out, and, as a negative number, of those that have to go again.
 pub type Sent = Arc<dyn Fn(i64) + Send + Sync>;

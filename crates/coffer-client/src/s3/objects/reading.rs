@@ -10,12 +10,11 @@ use http::{HeaderMap, Method, StatusCode};
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::s3::body::Answer;
+use crate::s3::body::{Answer, bare, is_of_s3, is_page, kind, text};
 use crate::s3::client::Client;
 use crate::s3::error::{NO_ETAG, S3Error, date_of};
 use crate::s3::listing::ListedObject;
 use crate::s3::objects::{ObjectHead, ObjectName};
-use crate::s3::origin::{bare, is_of_s3, is_page, kind, text};
 use crate::sealed::{SEALED, TRANSFER_HEADER};
 
 /// How far a list and a header may differ in when an object was modified: headers have seconds.

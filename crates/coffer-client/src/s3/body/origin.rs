@@ -6,8 +6,8 @@ use http::HeaderMap;
 /// so.
 const NUMBERS: [&str; 2] = ["x-amz-request-id", "x-amz-id-2"];
 
-/// Whether an answer is of an object of S3's, and not of what stands before the service. Services on
-/// folders tell no ETag of files that others put there.
+/// Whether an answer is of an object of S3's, and not of what stands before the service. Services
+/// on folders tell no ETag of files that others put there.
 pub(in crate::s3) fn is_of_s3(headers: &HeaderMap) -> bool {
     if !bare(text(headers, "etag")).is_empty() {
         return true;
