@@ -123,7 +123,12 @@ pub async fn follow(
 fn destroyed(rotation: &Rotation) -> String {
     let what = whose(rotation);
     let generation = rotation.replaced_generation;
+    let is_whole = rotation.buckets_done == rotation.bucket_count;
     let buckets = match (&rotation.bucket, rotation.buckets_done) {
+        // The older ones of those that are done may wait for the others.
+        (None, _) if !is_whole => {
+            "; whether older ones of its buckets' are, `coffer bucket show NAME` tells".to_owned()
+        }
         (None, 1) => ", and so is the older one of its bucket's".to_owned(),
         (None, count) if count > 1 => format!(", and so are the older ones of {count} buckets'"),
         _ => String::new(),
@@ -179,4 +184,24 @@ pub fn rotations_table(rotations: &[Rotation]) -> String {
         ]
     };
     table(&columns, rotations.iter().map(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(buckets_done: u64) -> String {
+        let rotation = serde_json::json!({
+            "level": "ord", "begun_at": "", "replaced_generation": 1, "replaced_destroyed": true,
+            "bucket_count": 2, "buckets_done": buckets_done, "key_count": 2,
+            "keys_done": buckets_done,
+        });
+        destroyed(&serde_json::from_value(rotation).unwrap())
+    }
+
+    #[test]
+    fn older_keys_of_buckets_are_told_as_destroyed_only_where_all_are_done() {
+        assert!(told(2).contains("so are the older ones of 2 buckets'"));
+        assert!(told(1).contains("is destroyed; whether older ones of its buckets' are"));
+    }
 }
