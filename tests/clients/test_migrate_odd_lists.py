@@ -61,7 +61,7 @@ TOKEN = "<NextContinuationToken>t</NextContinuationToken>"
     [
         ("goes-on-by-a-number", "<IsTruncated>1</IsTruncated>", 0),
         ("goes-on-in-capitals", "<IsTruncated>TRUE</IsTruncated>", 0),
-        ("ends-and-goes-on", "", 1),
+        ("ends-and-goes-on", "", 0),
         ("may-go-on", "<IsTruncated>?</IsTruncated>", 1),
     ],
 )

@@ -38,9 +38,11 @@ const TELLS_OF_ACTS: [&str; 5] = [
     "AccessDenied",
     "BucketAlreadyExists",
     "BucketAlreadyOwnedByYou",
-    "InvalidAccessKeyId",
+    NO_ACCESS_KEY,
     "NoSuchBucket",
 ];
+
+const NO_ACCESS_KEY: &str = "InvalidAccessKeyId";
 
 impl Serving {
     /// Refuses a head that is too long; an address that is not percent-encoded, and could mean the
@@ -115,7 +117,7 @@ impl Serving {
             let status = response.status();
             asked.allow(&rules, status, response.headers_mut());
         }
-        let (response, code) = self.complete(response, &context).await?;
+        let (response, code) = self.complete(response, &context, claim).await?;
         self.note(&response, &context, code.as_deref(), is_throttled);
         if let Some(code) = code.as_deref()
             && let Some(failure) = failure(code, context.is_signed_in(), claim)
@@ -130,9 +132,10 @@ impl Serving {
         &self,
         mut response: HttpResponse,
         context: &RequestContext,
+        claim: &ClaimedKey,
     ) -> Result<(HttpResponse, Option<String>), HttpError> {
         let mut code = finish_response::complete(&mut response, context);
-        if let Err(error) = self.settle(code.as_deref()).await {
+        if let Err(error) = self.settle(code.as_deref(), context, claim).await {
             response = refused(from_vault(error))?;
             code = finish_response::complete(&mut response, context);
         }
@@ -145,12 +148,28 @@ impl Serving {
 
     /// Waits before an answer of this code goes out, where it tells which buckets there are, or who
     /// may use them: another gateway could still go on without that. What is told of objects has
-    /// waited already.
-    async fn settle(&self, code: Option<&str>) -> Result<(), VaultError> {
-        match code {
-            Some(code) if TELLS_OF_ACTS.contains(&code) => self.at.vault.settle_refusal().await,
-            _ => Ok(()),
+    /// waited already. Who only claims an access key waits for nothing, or its holder's requests
+    /// would have no room meanwhile.
+    async fn settle(
+        &self,
+        code: Option<&str>,
+        context: &RequestContext,
+        claim: &ClaimedKey,
+    ) -> Result<(), VaultError> {
+        let Some(code) = code.filter(|code| TELLS_OF_ACTS.contains(code)) else {
+            return Ok(());
+        };
+        let vault = &self.at.vault;
+        let tells = match claim.access_key_id() {
+            // That it may not be used is told of one that is there.
+            Some(id) if code == NO_ACCESS_KEY => vault.has_access_key(&id),
+            Some(_) => context.is_signed_in(),
+            None => true,
+        };
+        if tells {
+            vault.settle_refusal().await?;
         }
+        Ok(())
     }
 
     /// Checks who signed a request, and notes who did. Gives what is known of its body, and whether

@@ -249,6 +249,11 @@ impl Vault {
         self.inner.system.is_key_in_doubt(access_key_id)
     }
 
+    /// Whether there is this access key, be it that it may not be used.
+    pub fn has_access_key(&self, access_key_id: &str) -> bool {
+        self.inner.system.subject_of_key(access_key_id).is_some()
+    }
+
     /// What has been counted since the vault was opened.
     pub fn counters(&self) -> Counters {
         let Inner {
