@@ -218,7 +218,7 @@ def test_a_label_of_another_level_is_said_twice(server):
         (["level", "create", "x", "--rank", "1", "--categories", "c1024"], "c0 to c1023"),
         (["level", "create", "x", "--rank", "0"], "level default has the label s0 already"),
         (["level", "show", "../../etc"], "no level"),
-        (["bucket", "create", "Bad"], "bucket's name"),
+        (["bucket", "create", "Bad"], "name of a new bucket"),
         (["bucket", "create", "good", "--level", "nowhere"], "no level"),
         (["subject", "create", "bad name"], "subject's name"),
         (["subject", "create", "x", "--clearance", "nowhere"], "clearance"),

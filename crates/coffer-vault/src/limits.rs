@@ -75,6 +75,12 @@ pub const COUNTED_BY_OPENING_MAX: usize = 8;
 /// How long to wait, in milliseconds, before each further attempt to destroy an old root key.
 pub const SETTLE_PAUSES: [u64; 5] = [5, 20, 100, 400, 1_000];
 
+/// How long to wait until it is known whether a bucket goes that is just being removed.
+pub const OUT_OF_USE_WAIT: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// How long between looks at that.
+pub const OUT_OF_USE_LOOK: std::time::Duration = std::time::Duration::from_millis(2);
+
 /// How long until it is looked again whether an erase is ordered whose draft is in doubt.
 pub const ERASE_DOUBT_LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 

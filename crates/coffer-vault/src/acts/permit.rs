@@ -42,17 +42,18 @@ impl Permit {
     /// [`VaultError::NoSuchBucket`], [`VaultError::BucketInDoubt`], [`VaultError::AccessDenied`],
     /// [`VaultError::ReadAbove`].
     pub(super) async fn to_commit<'a>(&self, bucket: &'a OpenBucket) -> Result<CommitGuard<'a>> {
-        let guard = self.guard(bucket).await.map_err(|error| match error {
+        let guard = match self.guard(bucket).await {
             // It may have been in doubt, which may be over by now.
-            VaultError::NoSuchBucket if self.row.is_out_of_use() || !bucket.is_gone() => {
-                self.vault.inner.system.out_of_use(&self.row)
+            Err(VaultError::NoSuchBucket) if self.row.is_out_of_use() || !bucket.is_gone() => {
+                return Err(self.vault.inner.out_of_use(&self.row).await);
             }
-            other => other,
-        })?;
+            guard => guard?,
+        };
         // What a setting in doubt says of who may do what is not known; an act that makes one does
         // so from here on.
         if self.row.is_out_of_use() {
-            return Err(self.vault.inner.system.out_of_use(&self.row));
+            drop(guard);
+            return Err(self.vault.inner.out_of_use(&self.row).await);
         }
         self.marked.subject.cutoff.check()?;
         let label = self.vault.inner.label(&self.row)?;

@@ -154,7 +154,7 @@ impl System {
     }
 
     /// Whether a commit is in doubt: then, so may be what is out of use.
-    fn has_doubt(&self) -> bool {
+    pub(crate) fn has_doubt(&self) -> bool {
         self.is_in_doubt.load(Ordering::SeqCst)
     }
 
