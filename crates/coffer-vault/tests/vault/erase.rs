@@ -314,7 +314,9 @@ async fn an_erase_under_load_loses_nothing_of_other_levels() {
                     .await
                 {
                     Ok(_) => stored.push((object, data)),
-                    Err(VaultError::NoSuchBucket | VaultError::Store(_)) => break,
+                    Err(
+                        VaultError::NoSuchBucket | VaultError::BucketInDoubt | VaultError::Store(_),
+                    ) => break,
                     Err(error) => panic!("{error}"),
                 }
             }
