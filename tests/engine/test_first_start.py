@@ -108,6 +108,22 @@ def test_a_log_that_lost_its_record_is_given_it_again_and_served_meanwhile(tmp_p
     assert "engine/copy.json" not in objects(at)
 
 
+def test_a_gateway_alone_goes_on_with_a_log_that_lost_its_record(store, first):
+    at = client(store, store.credentials())
+    key = first.credentials()
+    client(first, key).create_bucket(Bucket=BUCKET)
+    client(first, key).put_object(Bucket=BUCKET, Key="x", Body=b"y")
+    before = record_there(at)
+    for end in (first.stop, first.kill):
+        end()
+        at.delete_object(**RECORD)
+        first.start(40)
+        s3 = client(first, key)
+        _, got = answered(lambda s3=s3: s3.get_object(Bucket=BUCKET, Key="x"), 30)
+        assert got["Body"].read() == b"y"
+        assert record_there(at) == before
+
+
 def test_who_takes_over_a_log_without_its_record_puts_it_again(store, first, second):
     at = client(store, store.credentials())
     key = first.credentials()

@@ -45,6 +45,12 @@ pub struct CopyRecord {
     pub is_of_engine: bool,
 }
 
+/// What each format of it says.
+#[derive(Deserialize)]
+struct Told {
+    format: u32,
+}
+
 /// A copy in its store.
 #[derive(Clone)]
 pub struct Copy {
@@ -108,15 +114,16 @@ impl CopyRecord {
             Err(ReplicaError::Altered { .. }) => return Err(ReplicaError::RecordUnreadable),
             found => found?,
         };
-        let record = serde_json::from_slice(&found);
-        let record: Self = record.map_err(|_| ReplicaError::RecordUnreadable)?;
-        if record.format > FORMAT {
+        // First: what a later format says beside may be anything.
+        let told = serde_json::from_slice(&found);
+        let Told { format } = told.map_err(|_| ReplicaError::RecordUnreadable)?;
+        if format > FORMAT {
             return Err(ReplicaError::NewerFormat {
-                found: record.format,
+                found: format,
                 known: FORMAT,
             });
         }
-        Ok(record)
+        serde_json::from_slice(&found).map_err(|_| ReplicaError::RecordUnreadable)
     }
 
     /// Whether there is a copy here that holds anything. One that does not was begun, and

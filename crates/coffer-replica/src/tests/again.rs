@@ -123,6 +123,16 @@ async fn what_was_altered_is_told_and_put_right_where_it_says_nothing() {
         "{read:?}"
     );
     assert!(CopyRecord::is_filled(&*bench.store).await.unwrap());
+    // One of a later format is no damage, whatever else it says.
+    let later = r#"{"format":9,"id":"x"}"#;
+    bench.store.put(&record(), later.into()).await.unwrap();
+    let put = bench.copy().put_record_again(KEYSTORE, Some(&known)).await;
+    assert!(
+        matches!(put, Err(ReplicaError::NewerFormat { .. })),
+        "{put:?}"
+    );
+    assert_eq!(bytes_there(&bench).await, later.as_bytes());
+    bench.store.put(&record(), "{}".into()).await.unwrap();
     // It is no other's.
     let foreign = Copy::new(bench.store.clone(), bench.id, &SecretKey::generate());
     let put = foreign.put_record_again(KEYSTORE, Some(&known)).await;

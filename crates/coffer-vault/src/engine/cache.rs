@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use coffer_durable::rfc3339;
-use coffer_replica::Place;
+use coffer_replica::{CopyRecord, Place};
 use coffer_seal::KeystoreId;
 use coffer_store::UNFINISHED;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,10 @@ struct Mark {
     url: String,
     /// Whether the log is known to have been there.
     had_log: bool,
+    /// What the log said of itself when its heads were opened last: its store may lose that, and
+    /// nothing else there tells by which key they open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    record: Option<CopyRecord>,
 }
 
 impl Mark {
@@ -82,6 +86,7 @@ pub fn prepare_cache(data: &Path, from: &Place, has_log: bool) -> Result<()> {
     let mark = Mark {
         url: from.public_url(),
         had_log: has_log,
+        record: noted_record(data).filter(|_| has_log),
     };
     mark.write(data)?;
     if has_log {
@@ -126,13 +131,36 @@ pub(super) fn check_cache(data: &Path, from: &Place, has_log: bool) -> Result<()
     Ok(())
 }
 
-/// Notes that the log is there now that was begun in this folder.
-pub(super) fn note_log(data: &Path, from: &Place) -> Result<()> {
+/// Notes that the log is there now that was begun in this folder, and what it says of itself.
+pub(super) fn note_log(data: &Path, from: &Place, record: CopyRecord) -> Result<()> {
     let mark = Mark {
         url: from.public_url(),
         had_log: true,
+        record: Some(record),
     };
     mark.write(data)
+}
+
+/// What the log said of itself that a cache is of, as far as it was noted. Blocks.
+pub(crate) fn noted_record(data: &Path) -> Option<CopyRecord> {
+    let text = fs::read(data.join(ENGINE_FILE)).ok()?;
+    serde_json::from_slice::<Mark>(&text).ok()?.record
+}
+
+/// Notes what the log says of itself that this cache is of, and opens by; of a folder that is no
+/// cache nothing. Blocks.
+pub(crate) fn note_record(data: &Path, record: CopyRecord) -> Result<()> {
+    if !data.join(ENGINE_FILE).exists() {
+        return Ok(());
+    }
+    match Mark::read(data)? {
+        Some(mark) if mark.record.as_ref() != Some(&record) => Mark {
+            record: Some(record),
+            ..mark
+        }
+        .write(data),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses to serve a cache by itself: what is put there would be lost with the next start as a
@@ -221,6 +249,7 @@ mod tests {
             }
         };
         let is_there = |name: &str| data.join(name).exists();
+        let record = CopyRecord::of_engine(KeystoreId([1; 16]));
         // A first start that was interrupted leaves nothing that counts.
         prepare_cache(data, &place("a"), false).unwrap();
         put();
@@ -228,12 +257,13 @@ mod tests {
         assert!(!blob.exists() && !is_there("keystore") && !is_there("credentials"));
         assert!(!is_there(BACKUP_FILE));
         put();
-        note_log(data, &place("a")).unwrap();
+        note_log(data, &place("a"), record.clone()).unwrap();
         for (elsewhere, has_log) in [("a", false), ("b", true), ("b", false)] {
             assert!(prepare_cache(data, &place(elsewhere), has_log).is_err());
             assert!(blob.exists() && is_there("keystore"), "nothing is removed");
         }
         prepare_cache(data, &place("a"), true).unwrap();
+        assert_eq!(noted_record(data), Some(record), "the store may lose it");
         assert!(blob.exists() && is_there("credentials"));
         assert!(!is_there("keystore") && !is_there("root.key"));
         assert!(!is_there("buckets/00/catalog.db") && BackupRecord::is_begun(data));

@@ -79,7 +79,9 @@ impl Vault {
             let log = log.ok_or(CopyError::NeverComplete)?;
             if log.sync.is_some_and(|sync| sync.since_ms.is_some()) {
                 let (data, from) = (self.data().to_owned(), seat.from.clone());
-                return blocking(move || note_log(&data, &from)).await;
+                let store = seat.from.open(false)?;
+                let record = CopyRecord::read(&*store).await?;
+                return blocking(move || note_log(&data, &from, record)).await;
             }
             seat.right.check()?;
             if log.state == CopyState::Stopped {

@@ -135,6 +135,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use coffer_replica::CopyRecord;
     use coffer_seal::KeystoreId;
     use zeroize::Zeroizing;
 
@@ -207,7 +208,8 @@ mod tests {
     async fn none_is_made_beside_a_log_or_in_place_of_one_that_was_lost() {
         let (store, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (at, cache) = (store.path(), cache.path());
-        note_log(cache, &place(at)).unwrap();
+        let record = CopyRecord::of_engine(KeystoreId([1; 16]));
+        note_log(cache, &place(at), record).unwrap();
         let refused = recipient(at, cache, "six random words").await.unwrap_err();
         assert!(refused.contains("all that is left of it"), "{refused}");
         let record = serde_json::to_vec(&CopyRecord::new(KeystoreId([1; 16]))).unwrap();

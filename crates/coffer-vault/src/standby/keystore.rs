@@ -12,6 +12,7 @@ use coffer_replica::{
 use super::{Reached, Standby};
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
+use crate::engine::note_record;
 use crate::error::{CopyError, Result, VaultError};
 use crate::replica::{OPENERS, read_carried, target};
 
@@ -37,26 +38,38 @@ impl Standby {
         let record = self.record(&store).await?;
         let keystore = self.place(&found).await?;
         let (id, key) = (keystore.id(), keystore.system_key());
-        let copy = Copy::of(store.clone(), record, id, &key).await?;
+        let copy = Copy::of(store.clone(), record.clone(), id, &key).await?;
         self.reached = Some(Reached {
             store,
             keystore,
             reference: found.reference,
             copy,
+            record,
         });
         Ok(())
     }
 
     /// What the copy says of itself; where its store lost that, what it said before.
-    async fn record(&mut self, store: &Store) -> Result<CopyRecord> {
-        let record = match (CopyRecord::read(&**store).await, &self.record) {
+    async fn record(&self, store: &Store) -> Result<CopyRecord> {
+        match (CopyRecord::read(&**store).await, &self.record) {
             (Err(ReplicaError::RecordLost | ReplicaError::RecordUnreadable), Some(before)) => {
-                before.clone()
+                Ok(before.clone())
             }
-            (record, _) => record?,
+            (record, _) => Ok(record?),
+        }
+    }
+
+    /// A head was opened by what the copy says of itself: that is true, and is kept.
+    pub(super) async fn note_record(&mut self) {
+        let reached = self.reached.as_ref().map(|reached| &reached.record);
+        let Some(record) = reached.filter(|record| self.record.as_ref() != Some(*record)) else {
+            return;
         };
+        let (data, noted) = (self.data().to_owned(), record.clone());
         self.record = Some(record.clone());
-        Ok(record)
+        if let Err(error) = blocking(move || note_record(&data, noted)).await {
+            tracing::warn!(%error, "what the engine's log says of itself could not be noted here");
+        }
     }
 
     /// Has the copy say again what it said of itself, where its store lost that: its writer is

@@ -30,6 +30,7 @@ use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::copies::TakenLog;
 use crate::data_folder::{Folder, STANDBY};
+use crate::engine::noted_record;
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::{Asked, PromotedStandby, StandbyLink, StandbyState};
 use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
@@ -95,7 +96,7 @@ pub struct Standby {
     asked: mpsc::Receiver<Asked>,
     /// The copy, once it was reached.
     reached: Option<Reached>,
-    /// What it said of itself when it was reached last.
+    /// What it said of itself when a head was opened last: its store may lose or alter that.
     record: Option<CopyRecord>,
     held: Held,
     /// The head by which another standby of the copy was promoted, if one was.
@@ -121,6 +122,8 @@ struct Reached {
     keystore: Keystore,
     reference: KeystoreRef,
     copy: Copy,
+    /// What it said of itself then.
+    record: CopyRecord,
 }
 
 /// What the folder is known to hold since the start.
@@ -145,11 +148,11 @@ impl Standby {
             is_of_engine,
         } = options;
         let data = vault.data.clone();
-        let (lock, number) = blocking(move || {
+        let (lock, number, record) = blocking(move || {
             let lock = Folder::hold(&data)?;
             refuse_others(&data)?;
             let number = states::clear(&data)?;
-            Ok((lock, number))
+            Ok((lock, number, noted_record(&data)))
         })
         .await?;
         let (link, asked) = StandbyLink::new(from.url().to_owned(), is_of_engine);
@@ -160,7 +163,7 @@ impl Standby {
             link,
             asked,
             reached: None,
-            record: None,
+            record,
             held: Held::default(),
             ended_by: None,
             known: None,

@@ -36,6 +36,7 @@ impl Standby {
             return Ok(None);
         }
         self.known = Some(reader.known().clone());
+        self.note_record().await;
         self.fetch(&reader).await?;
         let record = StateRecord {
             head: reader.known().clone(),

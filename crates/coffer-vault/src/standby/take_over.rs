@@ -45,6 +45,7 @@ impl Standby {
         self.reach().await?;
         let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
         let near = self.newest(reached).await?;
+        self.note_record().await;
         self.fetch(&near).await?;
         // Fetching may have taken longer than the lease: then another may have the log.
         right.check()?;
