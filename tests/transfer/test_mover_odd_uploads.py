@@ -2,7 +2,9 @@
 
 import signal
 import socket
+import subprocess
 import threading
+import time
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
@@ -62,6 +64,8 @@ class Uploads(BaseHTTPRequestHandler):
 
     def do_DELETE(self):
         self.server.ended.append(self.path)
+        if self.server.odd == "stands still":
+            self.server.has_ended.wait(60)
         self.answer(204)
 
     def answer(self, status, body="", headers=()):
@@ -80,8 +84,9 @@ def service():
     may_answer = threading.Event()
     may_answer.set()
     state = {"odd": "", "ended": [], "began": threading.Event(), "may_answer": may_answer}
-    with answering(Uploads, **state) as service:
+    with answering(Uploads, **state, has_ended=threading.Event()) as service:
         yield service
+        service.has_ended.set()
 
 
 @pytest.fixture
@@ -134,6 +139,18 @@ def test_an_upload_that_is_begun_as_the_command_is_ended_is_ended(service, mover
     started.send_signal(signal.SIGINT)
     _, told = started.communicate(timeout=30)
     assert started.returncode == 1, told
+    assert service.ended == ["/b/k?uploadId=u"]
+
+
+def test_a_stream_that_is_broken_off_waits_for_no_server_that_stands_still(service, mover):
+    service.odd = "stands still"
+    started = mover.start("put", "-", "s3://b/k", stdin=subprocess.PIPE)
+    started.stdin.write(bytes(20 * MIB))
+    started.stdin.flush()
+    assert service.began.wait(30)
+    time.sleep(0.5)
+    started.send_signal(signal.SIGINT)
+    assert started.wait(20) == 1
     assert service.ended == ["/b/k?uploadId=u"]
 
 

@@ -134,13 +134,17 @@ impl Mover {
         })
     }
 
-    /// Ends the uploads of streams that were broken off, of which nothing is to stay.
+    /// Ends the uploads of streams that were broken off, of which nothing is to stay. A server that
+    /// stands still is not waited for long.
     pub async fn abort_streams(&self) {
         let streams = std::mem::take(&mut *self.streams.lock());
-        for (name, upload_id) in streams {
-            // What can't be ended now, the server ends by its own rules.
-            let _ = self.client.abort_upload(&name, &upload_id).await;
-        }
+        let ending = async {
+            for (name, upload_id) in streams {
+                let _ = self.client.abort_upload(&name, &upload_id).await;
+            }
+        };
+        // What can't be ended by then, the server ends by its own rules.
+        let _ = timeout(REST_WAIT, ending).await;
     }
 
     /// Waits, for a while, until none of what was begun works any more: work that was told to stop
@@ -248,4 +252,40 @@ async fn alone<T>(held: &Arc<T>) {
         }
     };
     let _ = timeout(REST_WAIT, waiting).await;
+}
+
+#[cfg(test)]
+impl Mover {
+    /// With so much at once, for tests that ask no server for anything.
+    fn of_no_server(jobs: usize) -> Arc<Self> {
+        use crate::profiles::{Credentials, Settings};
+        use crate::s3::ClientOptions;
+
+        struct Silent;
+
+        impl Watch for Silent {
+            fn event(&self, _: &Event<'_>) {}
+        }
+
+        let settings = Settings {
+            endpoint: "http://127.0.0.1:1".to_owned(),
+            credentials: Credentials {
+                access_key_id: "A".to_owned(),
+                secret_access_key: "s".to_owned().into(),
+                session_token: None,
+            },
+            region: "r1".to_owned(),
+            ca: None,
+        };
+        let client = Client::new(settings, ClientOptions::default()).unwrap();
+        let options = MoverOptions {
+            jobs,
+            transfer: Transfer::Tls,
+            state: None,
+            headers: Vec::new(),
+            follow_links: false,
+            waits_for_verdict: true,
+        };
+        Self::new(Arc::new(client), options, Arc::new(Silent))
+    }
 }

@@ -241,8 +241,9 @@ pub enum VaultError {
     SystemInDoubt,
     /// Whether the bucket is there, or what is set of it, is not known.
     #[error(
-        "it is in doubt whether this bucket is there, or what is set of it, for that was changed \
-         when the disk failed or was full: that is not used until it is known; try again"
+        "it is in doubt whether this bucket is there, or what is set of it: it is just being \
+         erased, or the disk failed or was full when that was changed; it is not used until that \
+         is known; try again"
     )]
     BucketInDoubt,
     /// The database of buckets and access keys was written by a newer version.

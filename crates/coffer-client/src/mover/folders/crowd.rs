@@ -159,39 +159,7 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::mover::{Event, MoverOptions, Transfer, Watch};
-    use crate::profiles::{Credentials, Settings};
-    use crate::s3::{Client, ClientOptions, S3Error};
-
-    struct Silent;
-
-    impl Watch for Silent {
-        fn event(&self, _: &Event<'_>) {}
-    }
-
-    /// Asks no server for anything.
-    fn mover() -> Arc<Mover> {
-        let settings = Settings {
-            endpoint: "http://127.0.0.1:1".to_owned(),
-            credentials: Credentials {
-                access_key_id: "A".to_owned(),
-                secret_access_key: "s".to_owned().into(),
-                session_token: None,
-            },
-            region: "r1".to_owned(),
-            ca: None,
-        };
-        let client = Client::new(settings, ClientOptions::default()).unwrap();
-        let options = MoverOptions {
-            jobs: 2,
-            transfer: Transfer::Tls,
-            state: None,
-            headers: Vec::new(),
-            follow_links: false,
-            waits_for_verdict: true,
-        };
-        Mover::new(Arc::new(client), options, Arc::new(Silent))
-    }
+    use crate::s3::S3Error;
 
     async fn refused(code: &str) -> Result<u64, MoverError> {
         Err(MoverError::S3(S3Error::Refused {
@@ -216,7 +184,7 @@ mod tests {
             "SignatureDoesNotMatch",
             "NoSuchBucket",
         ] {
-            let mut crowd = Crowd::of_one_bucket(&mover());
+            let mut crowd = Crowd::of_one_bucket(&Mover::of_no_server(2));
             let mut begun = 0;
             while begun < 10 && crowd.add("a".to_owned(), refused(code)).await {
                 begun += 1;
@@ -226,7 +194,7 @@ mod tests {
             assert_eq!(error.code(), code);
         }
         // What is asked for again and again is not waited for.
-        let mut crowd = Crowd::new(&mover());
+        let mut crowd = Crowd::new(&Mover::of_no_server(2));
         let hour = async {
             sleep(Duration::from_secs(3600)).await;
             Ok(1)
@@ -240,7 +208,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_something_else_did_not_meet_is_told_of_one_alone() {
-        let mut crowd = Crowd::of_one_bucket(&mover());
+        let mut crowd = Crowd::of_one_bucket(&Mover::of_no_server(2));
         assert!(
             crowd
                 .add("odd".to_owned(), refused("SignatureDoesNotMatch"))
@@ -252,7 +220,7 @@ mod tests {
         let counts = crowd.all().await.unwrap();
         assert_eq!((counts.failed, counts.done), (1, 3));
         // Of several buckets one may not be there.
-        let mut crowd = Crowd::new(&mover());
+        let mut crowd = Crowd::new(&Mover::of_no_server(2));
         for _ in 0..3 {
             assert!(crowd.add("a".to_owned(), refused("NoSuchBucket")).await);
         }

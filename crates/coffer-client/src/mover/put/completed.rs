@@ -111,47 +111,13 @@ impl Mover {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::sync::Arc;
     use std::time::Duration;
 
     use tokio::time::timeout;
 
     use super::*;
     use crate::limits::PART_BYTES;
-    use crate::mover::{MoverOptions, Transfer, Watch};
-    use crate::profiles::{Credentials, Settings};
     use crate::s3::checksum::checksum;
-    use crate::s3::{Client, ClientOptions};
-
-    struct Silent;
-
-    impl Watch for Silent {
-        fn event(&self, _: &Event<'_>) {}
-    }
-
-    /// Asks no server for anything.
-    fn mover(jobs: usize) -> Arc<Mover> {
-        let settings = Settings {
-            endpoint: "http://127.0.0.1:1".to_owned(),
-            credentials: Credentials {
-                access_key_id: "A".to_owned(),
-                secret_access_key: "s".to_owned().into(),
-                session_token: None,
-            },
-            region: "r1".to_owned(),
-            ca: None,
-        };
-        let client = Client::new(settings, ClientOptions::default()).unwrap();
-        let options = MoverOptions {
-            jobs,
-            transfer: Transfer::Tls,
-            state: None,
-            headers: Vec::new(),
-            follow_links: false,
-            waits_for_verdict: true,
-        };
-        Mover::new(Arc::new(client), options, Arc::new(Silent))
-    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_file_is_summed_beside_no_more_than_is_sent_at_once() {
@@ -160,7 +126,7 @@ mod tests {
         let bytes = 2 * PART_BYTES + 9;
         File::create(&path).unwrap().set_len(bytes).unwrap();
         let source = Source::open(&path).unwrap();
-        let mover = mover(4);
+        let mover = Mover::of_no_server(4);
         let soon = Duration::from_millis(100);
         // The longest piece is as much as three usual ones.
         for ranges in [[0..7, 7..bytes], [0..bytes - 7, bytes - 7..bytes]] {
