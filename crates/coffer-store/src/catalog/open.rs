@@ -281,7 +281,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`StoreError::InDoubt`] while that can't be done, [`StoreError::NoRoomForLog`].
-    pub(crate) async fn settle(&self) -> Result<()> {
+    pub async fn settle(&self) -> Result<()> {
         match &self.inner.writer {
             Some(writer) => self.told(writer.settle().await),
             None => Ok(()),

@@ -11,9 +11,16 @@ use crate::vault::Vault;
 
 impl Vault {
     /// The bucket's tags, if it has any.
+    ///
+    /// # Errors
+    /// [`BucketInDoubt`](crate::VaultError::BucketInDoubt) while it is in doubt whether they were
+    /// changed.
     pub async fn bucket_tags(&self, subject: &Subject, name: &BucketName) -> Result<Option<Tags>> {
         let grant = self.readable(subject, name, Right::Read).await?;
-        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.bucket_tags().await?) };
+        let look = |bucket: UsedBucket| async move {
+            bucket.settle().await?;
+            Ok(bucket.catalog.bucket_tags().await?)
+        };
         let (tags, _reading) = grant.read(Act::ReadTags, On::Bucket, look).await?;
         Ok(tags)
     }

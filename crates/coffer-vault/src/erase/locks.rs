@@ -209,6 +209,8 @@ impl Vault {
             .open_buckets
             .open(&inner.folder, &inner.keystore, row.id);
         let bucket = opened.await?;
+        // A lock that was answered as in doubt may stand, and is made no more.
+        bucket.settle().await?;
         let (locked, standing) = bucket.catalog.locked_at(self.lock_now_ms()).await?;
         let (inner, row) = (self.inner.clone(), row.clone());
         let lower = move || {

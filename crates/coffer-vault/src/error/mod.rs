@@ -239,11 +239,11 @@ pub enum VaultError {
          full, then whether it has happened, before asking for it again"
     )]
     SystemInDoubt,
-    /// Whether the bucket is there, or what is set of it, is not known.
+    /// Whether the bucket is there, or what is set of it or of what it holds, is not known.
     #[error(
-        "it is in doubt whether this bucket is there, or what is set of it: it is just being \
-         erased, or the disk failed or was full when that was changed; it is not used until that \
-         is known; try again"
+        "it is in doubt whether this bucket is there, or what is set of it or of what it holds: it \
+         is just being erased, or the disk failed or was full when that was changed; what is in \
+         doubt is not used until it is known; try again"
     )]
     BucketInDoubt,
     /// The database of buckets and access keys was written by a newer version.

@@ -9,12 +9,13 @@ use coffer_store::lock::Lock;
 use coffer_store::record::{ObjectHead, ObjectName};
 use coffer_store::version::Which;
 
-use crate::access::{Single, Subject};
+use crate::access::{Act, BucketName, Right, Single, Subject};
 use crate::acts::ReadGrant;
+use crate::audit::On;
 use crate::error::Result;
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::system::BucketRow;
-use crate::vault::Vault;
+use crate::vault::{JudgedObject, Vault};
 
 /// A reader of objects, who may not be told of all their locks, or of their tags.
 pub(crate) struct LockReader<'s> {
@@ -96,5 +97,30 @@ impl<'s> LockReader<'s> {
         let lets = vault.lets_object(subject, &self.row, &sharing, what, bucket);
         let (is_let, _) = lets.await?;
         Ok(is_let)
+    }
+}
+
+impl Vault {
+    /// What keeps a version from being deleted.
+    ///
+    /// # Errors
+    /// [`VaultError::BucketInDoubt`](crate::VaultError::BucketInDoubt) while it is in doubt whether
+    /// that was changed.
+    pub async fn lock_of_object(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        (name, which): (&ObjectName, Which),
+    ) -> Result<Lock> {
+        let grant = self.readable(subject, bucket, Right::Read).await?;
+        let judged = grant.judged_objects();
+        let look = |bucket: UsedBucket| async move {
+            bucket.settle().await?;
+            let head = bucket.catalog.head(name, which).await??;
+            JudgedObject::check(&judged, (name, which), (&head).into())?;
+            Ok(head.lock)
+        };
+        let read = grant.read(Act::HeadObject, On::Object(name), look).await?;
+        Ok(read.0)
     }
 }

@@ -51,7 +51,8 @@ impl Vault {
     /// An object's list. Where lists don't count, it gives all to the bucket's owner.
     ///
     /// # Errors
-    /// [`VaultError::NoSuchObject`].
+    /// [`VaultError::NoSuchObject`]; [`VaultError::BucketInDoubt`] while it is in doubt whether the
+    /// list was changed.
     pub async fn object_acl(
         &self,
         subject: &Subject,
@@ -61,6 +62,7 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (row, judged) = (grant.row().clone(), grant.judged_objects());
         let look = |bucket: UsedBucket| async move {
+            bucket.settle().await?;
             // In one look: whose it is, and what it was judged by.
             let head = bucket.catalog.head(name, which).await??;
             JudgedObject::check(&judged, (name, which), (&head).into())?;

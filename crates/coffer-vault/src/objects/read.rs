@@ -197,6 +197,9 @@ impl Vault {
 
     /// An object's tags, and what the version is called that has them, where the bucket keeps
     /// versions or did.
+    ///
+    /// # Errors
+    /// [`VaultError::BucketInDoubt`] while it is in doubt whether they were changed.
     pub async fn object_tags(
         &self,
         subject: &Subject,
@@ -207,6 +210,7 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let judged = grant.judged_objects();
         let look = |bucket: UsedBucket| async move {
+            bucket.settle().await?;
             let (tags, version) = bucket.catalog.object_tags(name, which).await??;
             let found = Found {
                 access: None,

@@ -226,6 +226,16 @@ impl OpenBucket {
         Ok(is_empty?)
     }
 
+    /// Before something is told, or done, that must not go by what was before a change that may
+    /// stand: what is in doubt is settled.
+    ///
+    /// # Errors
+    /// [`VaultError::BucketInDoubt`] while that can't be done.
+    pub(crate) async fn settle(&self) -> Result<()> {
+        let settled = self.catalog.settle().await;
+        settled.map_err(VaultError::of_setting)
+    }
+
     /// Whether it has been deleted, or is being erased.
     pub(crate) fn is_gone(&self) -> bool {
         self.refuse_deleted().is_err()

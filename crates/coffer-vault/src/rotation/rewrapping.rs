@@ -25,6 +25,8 @@ impl Vault {
     ) -> Result<LeftGeneration> {
         let key = self.inner.keystore.bucket_key(id)?;
         bucket.take_key(key.clone()).await;
+        // What was in doubt until then may stand under the older one.
+        bucket.settle().await?;
         let catalog = &bucket.catalog;
         let mut left = catalog.count_of_other_generations(key.generation()).await?;
         self.tell(plan, |told| told.key_count += left);

@@ -230,10 +230,8 @@ async fn lock_of(
         ));
     }
     // No key of a client's is asked for, nor can one be sent along.
-    let found = vault
-        .object_parts(&caller.subject, bucket, (name, which), 0, 1)
-        .await;
-    Ok(found.map_err(|error| caller.refused(error))?.head.lock)
+    let lock = vault.lock_of_object(&caller.subject, bucket, (name, which));
+    lock.await.map_err(|error| caller.refused(error))
 }
 
 fn no_lock() -> S3Error {

@@ -1,0 +1,100 @@
+"""Commits to a bucket's catalog whose sync fails: whatever goes by what the catalog says waits until
+it is known whether they stand."""
+
+import pytest
+from botocore.exceptions import ClientError
+
+from harness.administration import run
+from harness.clients import s3_client
+from harness.content import KIB, content
+from harness.faults import FailingSync
+from harness.server import coffer
+
+BUCKET = "doubted"
+LOG = "catalog.db-wal"
+ON = {"Status": "ON"}
+RED = {"TagSet": [{"Key": "color", "Value": "red"}]}
+
+
+@pytest.fixture
+def failing(tmp_path, monkeypatch):
+    return FailingSync(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def server(own_server, failing):
+    return own_server().start()
+
+
+@pytest.fixture
+def s3(server):
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket=BUCKET, ObjectLockEnabledForBucket=True)
+    return s3
+
+
+def status(ask_for):
+    """What is answered to what is refused."""
+    with pytest.raises(ClientError) as caught:
+        ask_for()
+    return caught.value.response["ResponseMetadata"]["HTTPStatusCode"]
+
+
+def test_locks_tags_and_lists_are_not_told_while_they_are_in_doubt(server, s3, failing):
+    kept = {"Bucket": BUCKET, "Key": "kept"}
+    s3.put_object(**kept, Body=b"x")
+    failing.fail(LOG)
+    assert status(lambda: s3.put_object_legal_hold(**kept, LegalHold=ON)) == 500
+    readings = [
+        lambda: s3.get_object_legal_hold(**kept),
+        lambda: s3.get_object_retention(**kept),
+        lambda: s3.get_object_tagging(**kept),
+        lambda: s3.get_object_acl(**kept),
+        lambda: s3.get_bucket_tagging(Bucket=BUCKET),
+    ]
+    assert [status(reading) for reading in readings] == [503] * len(readings)
+    assert s3.get_object(**kept)["Body"].read() == b"x"
+    failing.heal()
+    assert s3.get_object_legal_hold(**kept)["LegalHold"] == ON, "the log had it"
+    assert s3.get_object_tagging(**kept)["TagSet"] == []
+    s3.put_object_tagging(**kept, Tagging=RED)
+    server.kill()
+    server.start()
+    s3 = s3_client(server)
+    assert s3.get_object_legal_hold(**kept)["LegalHold"] == ON
+    assert s3.get_object_tagging(**kept)["TagSet"] == RED["TagSet"]
+
+
+def test_a_lock_in_doubt_keeps_from_an_erase(server, s3, failing):
+    """The locks of a bucket are counted before it is erased."""
+    kept = {"Bucket": BUCKET, "Key": "kept"}
+    s3.put_object(**kept, Body=b"x")
+    failing.fail(LOG)
+    assert status(lambda: s3.put_object_legal_hold(**kept, LegalHold=ON)) == 500
+    assert "hold" in run(server, "bucket", "erase", BUCKET, "--yes", expect=1)
+    failing.heal()
+    assert s3.get_object_legal_hold(**kept)["LegalHold"] == ON
+    assert "hold" in run(server, "bucket", "erase", BUCKET, "--yes", expect=1)
+    s3.put_object_legal_hold(**kept, LegalHold={"Status": "OFF"})
+    run(server, "bucket", "erase", BUCKET, "--yes")
+
+
+def test_what_is_in_doubt_can_be_read_after_a_rotation(server, failing):
+    """None of its keys was found there, for it did not show."""
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="rotated")
+    # What is this short has no key of its own.
+    s3.put_object(Bucket="rotated", Key="before", Body=b"x")
+    body = content(100 * KIB, "rotated")
+    failing.fail(LOG)
+    assert status(lambda: s3.put_object(Bucket="rotated", Key="perhaps", Body=body)) == 500
+    # It follows the rotation to its end.
+    coffer("--data", server.data, "bucket", "rotate", "rotated")
+    failing.heal()
+    for is_started_again in (False, True):
+        if is_started_again:
+            server.kill()
+            server.start()
+            s3 = s3_client(server)
+        s3.put_object(Bucket="rotated", Key="other", Body=b"x")
+        assert s3.get_object(Bucket="rotated", Key="perhaps")["Body"].read() == body
