@@ -1,6 +1,8 @@
 """Commits to a bucket's catalog whose sync fails: whatever goes by what the catalog says waits until
 it is known whether they stand."""
 
+import time
+
 import pytest
 from botocore.exceptions import ClientError
 
@@ -14,6 +16,8 @@ BUCKET = "doubted"
 LOG = "catalog.db-wal"
 ON = {"Status": "ON"}
 RED = {"TagSet": [{"Key": "color", "Value": "red"}]}
+#: Within which a quota counts what is there again.
+COUNTED_SECONDS = 5
 
 
 @pytest.fixture
@@ -98,3 +102,43 @@ def test_what_is_in_doubt_can_be_read_after_a_rotation(server, failing):
             s3 = s3_client(server)
         s3.put_object(Bucket="rotated", Key="other", Body=b"x")
         assert s3.get_object(Bucket="rotated", Key="perhaps")["Body"].read() == body
+
+
+def test_a_deletion_in_doubt_counts_no_longer_once_that_is_over(server, failing):
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="counted")
+    run(server, "quota", "set", "bucket", "counted", "--objects", "1")
+    s3.put_object(Bucket="counted", Key="a", Body=b"x")
+    failing.fail(LOG, 1)
+    assert status(lambda: s3.delete_object(Bucket="counted", Key="a")) == 500
+    assert status(lambda: s3.head_object(Bucket="counted", Key="a")) == 404, "it stands"
+    until = time.monotonic() + COUNTED_SECONDS
+    while not is_put(s3, "b"):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert not is_put(s3, "c")
+
+
+def is_put(s3, key):
+    try:
+        s3.put_object(Bucket="counted", Key=key, Body=b"x")
+    except ClientError as error:
+        assert error.response["Error"]["Code"] == "QuotaExceeded", error.response
+        return False
+    return True
+
+
+def test_what_is_in_doubt_counts_whoever_looks_meanwhile(server, failing):
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="counted")
+    s3.put_object(Bucket="counted", Key="before", Body=b"x")
+    run(server, "quota", "set", "bucket", "counted", "--objects", "2")
+    failing.fail(LOG)
+    assert status(lambda: s3.put_object(Bucket="counted", Key="a", Body=b"x")) == 500
+    # Looks how much is there, where it does not show.
+    run(server, "bucket", "list")
+    failing.heal()
+    assert not is_put(s3, "b")
+    assert s3.get_object(Bucket="counted", Key="a")["Body"].read() == b"x"
+    s3.delete_object(Bucket="counted", Key="a")
+    assert is_put(s3, "b")

@@ -3,16 +3,17 @@
 //! A bucket's numbers are read from its catalog, which keeps them in each transaction, when it is
 //! opened; after that they follow its commits. What a write adds counts before it is committed, and
 //! what it frees afterwards: so the sum is never less than what is stored, and no limit is passed.
-//! Where it is in doubt whether a commit stands, what it added counts until the catalog is read
-//! again while nothing is being committed.
+//! Where it is in doubt whether a commit stands, what it added counts, and what it freed, until the
+//! catalog is read again when that is known, and while nothing is being committed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coffer_seal::{BucketId, LevelId, SubjectId};
 use coffer_store::{Admission, Change, OverQuota, Settled};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use super::{Quota, QuotaOf, QuotaUsage};
 
@@ -25,6 +26,8 @@ struct Shared {
     /// Whether there is any quota: looked at by each write.
     has_quotas: AtomicBool,
     ledger: Mutex<Ledger>,
+    /// Told when a commit has ended in doubt.
+    doubted: Notify,
 }
 
 #[derive(Default)]
@@ -33,6 +36,8 @@ struct Ledger {
     /// What buckets hold together, by level and by subject.
     sums: HashMap<QuotaOf, Sum>,
     quotas: HashMap<QuotaOf, Quota>,
+    /// The buckets that were not read since a commit ended in doubt.
+    in_doubt: HashSet<BucketId>,
 }
 
 #[derive(Default)]
@@ -126,6 +131,7 @@ impl QuotaLedger {
     /// Forgets a bucket that is gone.
     pub(crate) fn forget(&self, id: BucketId) {
         let mut ledger = self.0.ledger.lock();
+        ledger.in_doubt.remove(&id);
         let Some(bucket) = ledger.buckets.remove(&id) else {
             return;
         };
@@ -145,17 +151,32 @@ impl QuotaLedger {
     /// Takes what was found, unless something was committed meanwhile.
     pub(crate) fn end_look(&self, id: BucketId, look: &Look, found: Change) {
         let mut ledger = self.0.ledger.lock();
+        let ledger = &mut *ledger;
         let bucket = ledger.buckets.entry(id).or_default();
         if bucket.under_way > 0 || bucket.settled != look.0 {
             return;
         }
         bucket.is_known = true;
+        ledger.in_doubt.remove(&id);
         let more = Change {
             objects: found.objects - bucket.held.objects,
             bytes: found.bytes - bucket.held.bytes,
             uploads: found.uploads - bucket.held.uploads,
         };
         ledger.change(id, more);
+    }
+
+    /// Waits until it is in doubt of some bucket what it holds.
+    pub(crate) async fn doubted(&self) {
+        while self.0.ledger.lock().in_doubt.is_empty() {
+            self.0.doubted.notified().await;
+        }
+    }
+
+    /// The buckets of which that was not found out since.
+    pub(crate) fn in_doubt(&self) -> Vec<BucketId> {
+        let ledger = self.0.ledger.lock();
+        ledger.in_doubt.iter().copied().collect()
     }
 
     /// The catalog of a bucket can't be read.
@@ -282,7 +303,10 @@ impl Admission for OfCatalog {
                 ledger.change(self.bucket, frees);
             }
             Settled::Undone => ledger.change(self.bucket, negative(adds)),
-            Settled::InDoubt => {}
+            Settled::InDoubt => {
+                ledger.in_doubt.insert(self.bucket);
+                self.ledger.0.doubted.notify_one();
+            }
         }
         if let Some(bucket) = ledger.buckets.get_mut(&self.bucket) {
             bucket.under_way = bucket.under_way.saturating_sub(1);

@@ -11,7 +11,7 @@ use crate::blocking::blocking;
 use crate::buckets::remove_empty_folders;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
-use crate::limits::BUCKETS_LOOK;
+use crate::limits::{BUCKETS_LOOK, DOUBTS_LOOK};
 use crate::upkeep::unverified::verify_as_noted;
 use crate::vault::{Inner, Vault};
 
@@ -33,7 +33,7 @@ impl Vault {
             this.start_lifecycle();
             let inner = Arc::downgrade(&this.inner);
             drop(this);
-            look_at_buckets(inner).await;
+            tokio::join!(look_at_buckets(inner.clone()), look_where_in_doubt(inner));
         };
         let recovery = tokio::spawn(async move {
             tokio::join!(verifying, order);
@@ -199,6 +199,20 @@ async fn look_at_buckets(inner: Weak<Inner>) {
         }
         let known: HashSet<BucketId> = inner.system.buckets().iter().map(|row| row.id).collect();
         inner.open_buckets.uploads.keep(&known);
+    }
+}
+
+/// Looks again at buckets in which a commit has ended in doubt, soon after it is known whether it
+/// stands: until then quotas count what it would add, and what it would free.
+async fn look_where_in_doubt(inner: Weak<Inner>) {
+    loop {
+        let Some(quotas) = inner.upgrade().map(|it| it.open_buckets.quotas.clone()) else {
+            return;
+        };
+        quotas.doubted().await;
+        tokio::time::sleep(DOUBTS_LOOK).await;
+        let Some(inner) = inner.upgrade() else { return };
+        inner.open_buckets.look_where_in_doubt().await;
     }
 }
 

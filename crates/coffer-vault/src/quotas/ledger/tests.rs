@@ -58,6 +58,7 @@ fn what_is_freed_counts_until_that_is_certain_and_what_is_in_doubt_until_it_is_r
     catalog.admit(bytes(4)).unwrap();
     catalog.settle(bytes(4), Settled::InDoubt);
     assert_eq!(ledger.usage(of).bytes, 10);
+    assert_eq!(ledger.in_doubt(), [BUCKETS[0]]);
     // A look during a commit says nothing.
     let look = ledger.begin_look(BUCKETS[0]);
     catalog.admit(bytes(-1)).unwrap();
@@ -68,6 +69,7 @@ fn what_is_freed_counts_until_that_is_certain_and_what_is_in_doubt_until_it_is_r
     let look = ledger.begin_look(BUCKETS[0]);
     ledger.end_look(BUCKETS[0], &look, bytes(6));
     assert_eq!(ledger.usage(of).bytes, 6);
+    assert!(ledger.in_doubt().is_empty());
     catalog.admit(bytes(4)).unwrap();
 }
 
