@@ -43,9 +43,10 @@ impl Permit {
     /// [`VaultError::ReadAbove`].
     pub(super) async fn to_commit<'a>(&self, bucket: &'a OpenBucket) -> Result<CommitGuard<'a>> {
         let guard = match self.guard(bucket).await {
-            // It may have been in doubt, which may be over by now.
-            Err(VaultError::NoSuchBucket) if self.row.is_out_of_use() || !bucket.is_gone() => {
-                return Err(self.vault.inner.out_of_use(&self.row).await);
+            // It may have been in doubt, which may be over by now; or its deletion may be refused
+            // yet.
+            Err(VaultError::NoSuchBucket) => {
+                return Err(self.vault.inner.out_of_use(&self.row, Some(bucket)).await);
             }
             guard => guard?,
         };
@@ -53,7 +54,7 @@ impl Permit {
         // so from here on.
         if self.row.is_out_of_use() {
             drop(guard);
-            return Err(self.vault.inner.out_of_use(&self.row).await);
+            return Err(self.vault.inner.out_of_use(&self.row, None).await);
         }
         self.marked.subject.cutoff.check()?;
         let label = self.vault.inner.label(&self.row)?;

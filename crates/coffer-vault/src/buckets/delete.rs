@@ -87,6 +87,7 @@ impl Vault {
         bucket: &UsedBucket,
     ) -> Result<()> {
         bucket.delete_if_empty(role == Role::DataUser).await?;
+        self.inner.at("takes no commits");
         if let (Actor::Subject(subject), Role::DataUser) = (actor, role) {
             // The right may have been taken back until nothing was committed any more.
             let may_still = subject.cutoff.check();

@@ -332,7 +332,7 @@ impl Vault {
         // An erase or a deletion may have begun since the row was looked up: what they had not met
         // was not opened, or is not given out.
         if row.is_out_of_use() {
-            return Err(self.inner.out_of_use(row).await);
+            return Err(self.inner.out_of_use(row, None).await);
         }
         // The keystore of a standby may be newer than what names its buckets.
         if opened.is_err() && self.inner.standby.is_some() && !keystore.holds_bucket(row.id) {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use coffer_store::record::{Details, NewContent, NewObject, ObjectName, Precondition, Tags};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::task::block_in_place;
+use tokio::task::{JoinHandle, block_in_place};
 
+use crate::acts::Changed;
 use crate::audit::On;
 use crate::vault::Granted;
 
@@ -58,6 +59,9 @@ async fn nothing_is_put_into_a_bucket_whose_deletion_has_begun() {
     let steps: Arc<Mutex<Vec<&'static str>>> = Arc::default();
     let (this, late, noted) = (vault.clone(), row.clone(), steps.clone());
     *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        if step == "takes no commits" {
+            return;
+        }
         let all = async {
             let granted = this.grant(&late).await;
             assert!(
@@ -138,6 +142,43 @@ async fn a_deletion_that_fails_leaves_the_bucket_in_use() {
     let gone = vault.bucket(&subject, &name).await;
     assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
     vault.close().await;
+}
+
+/// Until the row is removed the deletion may be refused: who writes waits for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_meets_a_deletion_is_not_told_that_the_bucket_is_gone_before_it_is() {
+    for is_refused in [false, true] {
+        let data = tempfile::tempdir().unwrap();
+        let (vault, subject, name) = scene(data.path()).await;
+        let early = vault.changeable(&subject, &name, Right::Write).await;
+        let early = Mutex::new(Some(early.unwrap()));
+        let writing: Arc<Mutex<Option<JoinHandle<Result<()>>>>> = Arc::default();
+        let (inner, noted) = (vault.inner.clone(), writing.clone());
+        *vault.inner.probe.lock() = Some(Box::new(move |step| {
+            if step != "takes no commits" {
+                return;
+            }
+            let early = early.lock().take().unwrap();
+            let write = tokio::spawn(async move {
+                let commit = |_| async { Ok(Changed::freeing((), Vec::new())) };
+                early.change(Act::WriteObject, [On::Bucket], commit).await
+            });
+            block_in_place(|| std::thread::sleep(Duration::from_millis(50)));
+            assert!(!write.is_finished());
+            *noted.lock() = Some(write);
+            if is_refused {
+                inner.system.fail_next_commit(false, true);
+            }
+        }));
+        let deleted = vault.delete_bucket(&subject, &name).await;
+        vault.inner.probe.lock().take();
+        assert_eq!(deleted.is_err(), is_refused);
+        let write = writing.lock().take().unwrap();
+        let told = write.await.unwrap().unwrap_err();
+        assert_eq!(matches!(told, VaultError::NoSuchBucket), !is_refused);
+        assert_eq!(matches!(told, VaultError::BucketInDoubt), is_refused);
+        vault.close().await;
+    }
 }
 
 /// A deletion whose commit failed, and it can't be found out at once whether it stands.
