@@ -25,6 +25,8 @@ pub(super) struct Aside {
     /// The document that its draft is kept as.
     pub(super) draft_id: DocumentId,
     pub(super) ids: Vec<BucketId>,
+    /// Those of them that no erase before has ordered.
+    pub(super) unordered: Vec<BucketId>,
     /// Where all of it is to be erased.
     pub(super) level: Option<LevelId>,
     /// Those of the buckets that were in sight.
@@ -84,7 +86,7 @@ impl Vault {
     ) -> Result<T> {
         let is_in_doubt = matches!(error, VaultError::SystemInDoubt);
         if is_in_doubt {
-            self.inner.system.begin_erase_doubt(&aside.ids);
+            self.inner.system.begin_erase_doubt(&aside.unordered);
         }
         self.let_go(&aside.ids, open).await;
         if is_in_doubt {
@@ -119,7 +121,7 @@ impl Vault {
                 Err(source.into())
             }
             Err(VaultError::SystemInDoubt) => {
-                self.inner.system.begin_erase_doubt(&aside.ids);
+                self.inner.system.begin_erase_doubt(&aside.unordered);
                 self.look_later(aside);
                 Err(VaultError::SystemInDoubt)
             }
@@ -157,7 +159,7 @@ impl Vault {
 
     /// It is known which erases are ordered.
     fn resolve(&self, mut aside: Aside, drafts: &[EraseDraft]) {
-        let doubtful = aside.ids.clone();
+        let doubtful = aside.unordered.clone();
         if drafts.iter().any(|draft| draft.id() == aside.draft_id) {
             tracing::warn!(
                 "an erase that failed is ordered all the same: ask for it again, or restart the \

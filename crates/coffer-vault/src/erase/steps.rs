@@ -114,17 +114,20 @@ impl Vault {
         // From here on nothing is given out any more, and nothing committed. Gateways that follow
         // give nothing out any more when the act is acknowledged.
         inner.followers.take_away();
+        let being_ordered = inner.system.begin_ordering(&ids);
+        let hidden = inner.system.set_aside(&ids, doomed.whole_level());
+        // Then: who is refused by it finds the row set aside.
         let Barred {
             open,
             opening,
             connections,
         } = inner.open_buckets.bar(&ids);
         let connection_count = connections.iter().map(|noted| noted.count()).sum();
-        let being_ordered = inner.system.begin_ordering(&ids);
         let aside = Aside {
             draft_id: doomed.id(),
             level: doomed.whole_level(),
-            hidden: inner.system.set_aside(&ids, doomed.whole_level()),
+            unordered: being_ordered.ids().to_vec(),
+            hidden,
             ids,
         };
         let was_cut_off_before = inner.system.note_cut_off(&aside.ids);

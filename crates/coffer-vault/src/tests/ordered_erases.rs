@@ -68,6 +68,40 @@ async fn a_rotation_passes_over_a_bucket_whose_erase_is_ordered() {
     vault.close().await;
 }
 
+/// It was told to be gone: neither an erase of its level that may be refused yet, nor one in doubt,
+/// has it be told otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_ordered_to_be_erased_stays_gone_while_its_level_is_asked_for() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, _subject, name) = scene(data.path()).await;
+    let other = BucketName::new("other").unwrap();
+    vault.provide_bucket(&LOCAL, &other, None).await.unwrap();
+    leave_a_draft(&vault, &name).await;
+    doubt_is_over(&vault).await;
+    let looking = vault.clone();
+    let is_gone = move |name: &BucketName| match looking.looked_after(&LOCAL, name) {
+        Err(VaultError::NoSuchBucket) => true,
+        Err(VaultError::BucketInDoubt) => false,
+        other => panic!("{other:?}"),
+    };
+    let (inner, asked, also) = (vault.inner.clone(), name.clone(), other.clone());
+    let told = is_gone.clone();
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        if step == "cut off" {
+            assert!(told(&asked) && !told(&also));
+            inner.system.fail_next_commit(false, false);
+        }
+    }));
+    let refused = vault.erase_level(&LOCAL, "default").await;
+    assert!(matches!(refused, Err(VaultError::SystemInDoubt)));
+    vault.inner.probe.lock().take();
+    assert!(is_gone(&name) && !is_gone(&other));
+    doubt_is_over(&vault).await;
+    assert!(is_gone(&name));
+    assert!(vault.looked_after(&LOCAL, &other).is_ok());
+    vault.close().await;
+}
+
 /// What a copy may have had that was given up is told by the newest bucket of then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_is_given_up_may_have_had_what_is_ordered_to_be_erased() {

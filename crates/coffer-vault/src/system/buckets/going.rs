@@ -56,6 +56,13 @@ pub(crate) struct BeingOrdered<'a> {
     ids: Vec<BucketId>,
 }
 
+impl BeingOrdered<'_> {
+    /// Those of the buckets that no erase before has ordered: of these it is in doubt.
+    pub(crate) fn ids(&self) -> &[BucketId] {
+        &self.ids
+    }
+}
+
 impl Drop for BeingOrdered<'_> {
     fn drop(&mut self) {
         self.system.buckets.write().going.end_doubt(&self.ids);
@@ -94,13 +101,14 @@ impl System {
     }
 
     /// An erase of these buckets is asked for, and not ordered yet: it may be refused. Until this
-    /// is dropped, readers are told of none of them that it is there, or that it is not.
+    /// is dropped, readers are told of none of them that it is there, or that it is not; but for
+    /// those that are ordered to be erased already, which are gone.
     pub(crate) fn begin_ordering(&self, ids: &[BucketId]) -> BeingOrdered<'_> {
-        self.buckets.write().going.begin_doubt(ids);
-        BeingOrdered {
-            system: self,
-            ids: ids.to_vec(),
-        }
+        let going = &mut self.buckets.write().going;
+        let mut ids = ids.to_vec();
+        ids.retain(|id| !going.rows.contains_key(id) || going.is_doubtful(*id));
+        going.begin_doubt(&ids);
+        BeingOrdered { system: self, ids }
     }
 
     /// Whether buckets may be out of sight that are not to be erased: then what is not among
