@@ -1,10 +1,12 @@
 //! What is told of buckets, and who is told of which.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use coffer_label::Label;
 use coffer_seal::BucketId;
 use coffer_store::{OpenUploads, Totals};
+use tokio::time::sleep;
 
 use super::settings::BucketSettings;
 use crate::access::{
@@ -13,6 +15,7 @@ use crate::access::{
 use crate::audit::Facts;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
+use crate::limits::{OUT_OF_USE_LOOK, OUT_OF_USE_WAIT};
 use crate::system::{BucketRow, LevelTag};
 use crate::vault::{EtagStyle, Vault};
 
@@ -80,22 +83,29 @@ impl Vault {
     /// [`VaultError::BucketInDoubt`] while it is not known whether one of them is there.
     pub async fn buckets_known_to(&self, actor: &Actor) -> Result<Vec<BucketSummary>> {
         let mut summaries = Vec::new();
-        for row in self.certain(|row| self.may_look_after(actor, row))? {
+        for row in self.certain(|row| self.may_look_after(actor, row)).await? {
             summaries.extend(self.summary(actor, &row).await);
         }
         Ok(summaries)
     }
 
     /// All buckets of those that may be told, by name. Where one of them is in doubt, a list would
-    /// say that it is there, or that it is not.
-    fn certain(&self, may_tell: impl Fn(&BucketRow) -> bool) -> Result<Vec<Arc<BucketRow>>> {
-        let system = &self.inner.system;
-        let mut rows = system.buckets_and_doubts();
-        rows.retain(|row| may_tell(row));
-        if rows.iter().any(|row| system.is_in_doubt(row)) {
-            return Err(VaultError::BucketInDoubt);
+    /// say that it is there, or that it is not. An erase of it that may be refused yet is waited
+    /// for: that is known within milliseconds.
+    async fn certain(&self, may_tell: impl Fn(&BucketRow) -> bool) -> Result<Vec<Arc<BucketRow>>> {
+        let (system, begun) = (&self.inner.system, Instant::now());
+        loop {
+            let mut rows = system.buckets_and_doubts();
+            rows.retain(|row| may_tell(row));
+            if !rows.iter().any(|row| system.is_in_doubt(row)) {
+                return Ok(rows);
+            }
+            let is_of_disk = system.has_doubt() || system.is_an_erase_in_doubt();
+            if is_of_disk || begun.elapsed() > OUT_OF_USE_WAIT {
+                return Err(VaultError::BucketInDoubt);
+            }
+            sleep(OUT_OF_USE_LOOK).await;
         }
-        Ok(rows)
     }
 
     /// A bucket that the actor may know of.
@@ -180,7 +190,7 @@ impl Vault {
             let label = self.inner.label(row);
             label.is_ok_and(|label| may_know(subject, row.id, label))
         };
-        let rows = self.certain(may_tell)?.into_iter();
+        let rows = self.certain(may_tell).await?.into_iter();
         let told = |row: Arc<BucketRow>| Some(info(&row, self.inner.tag(&row).ok()?));
         self.inner.copies.waited_for.settle_read(None).await?;
         Ok(rows.filter_map(told).collect())

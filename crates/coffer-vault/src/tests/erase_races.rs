@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use coffer_keys::LevelOptions;
 use coffer_label::Label;
@@ -9,6 +10,7 @@ use coffer_seal::BucketId;
 use coffer_store::lock::Lock;
 use coffer_store::{Change, Settled};
 use parking_lot::Mutex;
+use tokio::task::{JoinHandle, block_in_place};
 
 use crate::access::{Actor, BucketName};
 use crate::admin::NewLevel;
@@ -139,6 +141,32 @@ async fn an_erase_that_may_be_refused_yet_is_told_neither_way() {
     assert!(vault.erase_bucket(&LOCAL, &row.name).await.is_err());
     vault.inner.probe.lock().take();
     assert!(vault.looked_after(&LOCAL, &row.name).is_ok());
+    vault.close().await;
+}
+
+/// It would name the bucket, or leave it out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_waits_until_an_erase_is_ordered_or_refused() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, ids) = scene(data.path()).await;
+    let row = vault.inner.system.bucket_of_id(ids[0]).unwrap();
+    let listing: Arc<Mutex<Option<JoinHandle<_>>>> = Arc::default();
+    let (looking, noted) = (vault.clone(), listing.clone());
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        if step == "cut off" {
+            let looking = looking.clone();
+            let list = tokio::spawn(async move { looking.buckets_known_to(&LOCAL).await });
+            block_in_place(|| std::thread::sleep(Duration::from_millis(50)));
+            assert!(!list.is_finished());
+            *noted.lock() = Some(list);
+        }
+    }));
+    vault.erase_bucket(&LOCAL, &row.name).await.unwrap();
+    vault.inner.probe.lock().take();
+    let list = listing.lock().take().unwrap();
+    let listed = list.await.unwrap().unwrap();
+    assert_eq!(listed.len(), COUNT - 1);
+    assert!(listed.iter().all(|one| one.bucket.name != row.name));
     vault.close().await;
 }
 
