@@ -1,5 +1,5 @@
-"""Commits to a bucket's catalog whose sync fails: whatever goes by what the catalog says waits until
-it is known whether they stand."""
+"""Commits to a bucket's catalog whose sync fails: what can't be undone, and what is asked of locks
+and tags, goes by nothing that may be over."""
 
 import time
 

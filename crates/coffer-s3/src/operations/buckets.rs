@@ -125,10 +125,11 @@ pub(crate) async fn bucket_info(
     bucket: &str,
 ) -> S3Result<BucketInfo> {
     let bucket = names::bucket(bucket)?;
-    vault
-        .bucket(&caller.subject, &bucket)
-        .await
-        .map_err(from_vault)
+    let info = vault.bucket(&caller.subject, &bucket).await;
+    let info = info.map_err(from_vault)?;
+    // That it is there is told.
+    vault.settle_acts().await.map_err(from_vault)?;
+    Ok(info)
 }
 
 /// `HeadBucket`.

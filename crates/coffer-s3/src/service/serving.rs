@@ -93,7 +93,8 @@ impl Serving {
                 context.set_body_withheld();
             }
             let rules = self.cors_rules(&bucket);
-            answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok)
+            let settled = self.at.vault.settle_acts().await.map_err(from_vault);
+            settled.and_then(|()| answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok))
         } else if let Err(refusal) = refused_at_once {
             if discard(&parts.headers, body) {
                 context.set_body_withheld();
@@ -117,24 +118,27 @@ impl Serving {
             let status = response.status();
             asked.allow(&rules, status, response.headers_mut());
         }
-        let (response, code) = self.complete(response, &context, claim).await?;
+        let code = finish_response::complete(&mut response, &context);
+        // It counts whatever is told in its place.
+        let failed = code.as_deref();
+        let failed = failed.and_then(|code| failure(code, context.is_signed_in(), claim));
+        let (response, code) = self.hold(response, code, &context, claim).await?;
         self.note(&response, &context, code.as_deref(), is_throttled);
-        if let Some(code) = code.as_deref()
-            && let Some(failure) = failure(code, context.is_signed_in(), claim)
-        {
+        if let Some(failure) = failed {
             self.sign_in_failed(claim, failure, peer, context.is_signed_in());
         }
         Ok(response.map(|body| ResponseBody::new(body, in_flight)))
     }
 
-    /// Completes an answer once it may be told and has room. Gives the error's code as well.
-    async fn complete(
+    /// Holds an answer until it may be told and has room; another takes its place where that does
+    /// not come. Gives the error's code as well.
+    async fn hold(
         &self,
         mut response: HttpResponse,
+        mut code: Option<String>,
         context: &RequestContext,
         claim: &ClaimedKey,
     ) -> Result<(HttpResponse, Option<String>), HttpError> {
-        let mut code = finish_response::complete(&mut response, context);
         if let Err(error) = self.settle(code.as_deref(), context, claim).await {
             response = refused(from_vault(error))?;
             code = finish_response::complete(&mut response, context);
@@ -167,7 +171,7 @@ impl Serving {
             None => true,
         };
         if tells {
-            vault.settle_refusal().await?;
+            vault.settle_acts().await?;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ impl Vault {
     pub async fn bucket_acl(&self, subject: &Subject, name: &BucketName) -> Result<Acl> {
         let row = self.told_row(subject, name).await?;
         let Some(sharing) = self.sharing(&row)?.filter(|sharing| sharing.has_acls()) else {
+            self.settle_acts().await?;
             return acl_of(self.owner_id(&row), None);
         };
         let grant = self.readable(subject, name, Right::Read).await?;

@@ -27,12 +27,13 @@ impl Vault {
         self.check_serves()
     }
 
-    /// Before a refusal is told that follows from what an act of administration has done: waits as
-    /// a read does, where the server is a gateway of an engine.
+    /// Before an answer that opens no bucket, and follows from what acts of administration have
+    /// done: a refusal, or that a bucket is there. Waits as a read does, where the server is a
+    /// gateway of an engine.
     ///
     /// # Errors
     /// [`CopyError`](crate::CopyError): `NotYet`, `NotAnyMore`.
-    pub async fn settle_refusal(&self) -> Result<()> {
+    pub async fn settle_acts(&self) -> Result<()> {
         self.inner.copies.waited_for.settle_read(None).await
     }
 
