@@ -271,9 +271,9 @@ fn from_storage(error: VaultError) -> S3Error {
         ),
         VaultError::BucketInDoubt => s3_error!(
             ServiceUnavailable,
-            "It is in doubt whether this bucket is there, or what is set of it or of what it holds: it \
-             is just being erased, or the server's disk failed or was full when that was changed. \
-             What is in doubt is out of use until it is known. Please try again."
+            "It is in doubt whether this bucket is there, or what is set of it or of what it holds: \
+             it is just being erased, or the server's disk failed or was full when that was \
+             changed. What is in doubt is out of use until it is known. Please try again."
         ),
         VaultError::InDoubt => s3_error!(
             InternalError,

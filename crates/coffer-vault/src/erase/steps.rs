@@ -2,8 +2,9 @@
 //!
 //! The steps, in this order:
 //!
-//! 1. Nothing new is let in: the buckets disappear, they are not opened any more, by the server
-//!    itself neither, and what reads or writes is cut off.
+//! 1. Nothing new is let in: the buckets disappear, so that who is refused by what follows finds
+//!    why; they are not opened any more, by the server itself neither, and what reads or writes is
+//!    cut off.
 //! 2. A draft says durably what is about to be destroyed. Counts are known, nothing is walked over.
 //!    This is the moment: before it the erase has not begun, after it it will be completed.
 //! 3. The keystore is written without the keys, under a new root key, and the old one destroyed.
@@ -115,21 +116,19 @@ impl Vault {
         // give nothing out any more when the act is acknowledged.
         inner.followers.take_away();
         let being_ordered = inner.system.begin_ordering(&ids);
-        let hidden = inner.system.set_aside(&ids, doomed.whole_level());
-        // Then: who is refused by it finds the row set aside.
-        let Barred {
-            open,
-            opening,
-            connections,
-        } = inner.open_buckets.bar(&ids);
-        let connection_count = connections.iter().map(|noted| noted.count()).sum();
         let aside = Aside {
             draft_id: doomed.id(),
             level: doomed.whole_level(),
             unordered: being_ordered.ids().to_vec(),
-            hidden,
+            hidden: inner.system.set_aside(&ids, doomed.whole_level()),
             ids,
         };
+        let Barred {
+            open,
+            opening,
+            connections,
+        } = inner.open_buckets.bar(&aside.ids);
+        let connection_count = connections.iter().map(|noted| noted.count()).sum();
         let was_cut_off_before = inner.system.note_cut_off(&aside.ids);
         // Those with them of which it was in doubt whether they are being erased.
         let (ids, rows) = (aside.ids.clone(), inner.system.going(&aside.ids));
