@@ -49,12 +49,13 @@ def test_what_was_done_is_told_so_where_its_end_could_not_be_recorded(bench):
         # The first writes to the log are of that it begins, a later one of that it is done.
         for first in range(6):
             world.running.arm(KINDS["write"], first, 1 << 40, errno.ENOSPC, "/audit/")
-            status, _, told = world.client.s3("PUT", f"/recorded-{first}")
+            status, headers, told = world.client.s3("PUT", f"/recorded-{first}")
             world.running.arm(0, 0, 0, 0)
             if status == 500:
                 break
             assert status in (200, 503), (first, status, told)
         assert status == 500 and b"This was done" in told, (status, told)
+        assert headers["x-coffer-outcome"] == "done", headers
         assert world.client.s3("HEAD", f"/recorded-{first}")[0] == 200
     finally:
         world.close()

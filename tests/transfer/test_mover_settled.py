@@ -15,6 +15,7 @@ from harness.standbys import add_copy, promote, serves_writes, standby_of, start
 #: Sooner than a second attempt would be refused, of writes that wait for a second each.
 AT_ONCE_SECONDS = 20
 VERSIONED = {"Status": "Enabled"}
+DONE = b"<Error><Code>InternalError</Code><Message>This was done, but</Message></Error>"
 
 
 @pytest.fixture
@@ -78,7 +79,8 @@ def test_what_is_stored_and_in_doubt_is_stored_once(server, mover, tmp_path):
 
 
 class Completing(BaseHTTPRequestHandler):
-    """Takes uploads in parts, and stores what they become, in doubt."""
+    """Takes uploads in parts, and stores what they become, in doubt. What goes as one piece is
+    done, though it answers an error."""
 
     protocol_version = "HTTP/1.1"
 
@@ -98,7 +100,15 @@ class Completing(BaseHTTPRequestHandler):
         self.answer(status=404)
 
     def do_PUT(self):
+        if "uploadId" not in self.path:
+            self.server.completions.append(self.path)
+            self.answer(DONE, 500, x_coffer_outcome="done")
+            return
         self.answer(etag='"part"')
+
+    def do_DELETE(self):
+        self.server.completions.append(self.path)
+        self.answer(DONE, 500, x_coffer_outcome="done")
 
     def do_POST(self):
         if self.path.endswith("?uploads="):
@@ -118,6 +128,16 @@ def test_the_end_of_an_upload_that_is_in_doubt_is_asked_for_once(tmp_path):
         file.write_bytes(bytes(17 << 20))
         assert "stored, in doubt" in told_at_once(mover, "put", file, "s3://b/file")
     assert len(completions) == 1
+
+
+def test_what_is_done_though_it_is_an_error_is_asked_for_once(tmp_path):
+    asked = []
+    with answering(Completing, completions=asked) as service:
+        mover = Mover.elsewhere(service, tmp_path / "home")
+        (mover.home / "file").write_bytes(b"file")
+        for command in (("put", "file", "s3://b/file"), ("rm", "s3://b/file")):
+            assert "This was done, but" in told_at_once(mover, *command)
+    assert len(asked) == 2, asked
 
 
 @pytest.fixture

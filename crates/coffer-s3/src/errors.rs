@@ -8,6 +8,8 @@ pub(crate) mod details;
 
 pub(crate) mod mismatches;
 
+mod outcome;
+
 mod reads;
 
 mod sharing;

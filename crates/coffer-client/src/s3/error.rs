@@ -93,7 +93,7 @@ impl S3Error {
     }
 
     /// Whether the server failed, and what was asked for may have happened: not where it had no
-    /// turn for it.
+    /// turn for it, or says what became of it.
     pub fn is_doubtful(&self) -> bool {
         let fails = matches!(
             self,
@@ -102,7 +102,7 @@ impl S3Error {
                 ..
             }
         );
-        fails && self.code() != Some("SlowDown") && !self.is_refused_for_good()
+        fails && self.code() != Some("SlowDown") && !self.is_certain()
     }
 
     /// Whether the server answered that there is no such thing.

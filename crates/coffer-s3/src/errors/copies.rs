@@ -1,17 +1,9 @@
 //! What of sealed copies keeps a request from being answered.
 
 use coffer_vault::CopyError;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
 use s3s::{S3Error, s3_error};
 
-/// Of a 503, what became of the request where asking again does not help.
-const OUTCOME: HeaderName = HeaderName::from_static("x-coffer-outcome");
-
-/// It is done here, and may not outlive this machine: asked again, it would be done twice.
-const IN_DOUBT: &str = "in-doubt";
-
-/// Nothing was done, and nothing will be before an operator acts.
-const REFUSED: &str = "refused";
+use super::outcome::{IN_DOUBT, REFUSED, with_outcome};
 
 /// What a standby does not do, and a server in whose place one may serve. Why is told to operators.
 pub(super) fn standing(error: &CopyError) -> S3Error {
@@ -36,19 +28,6 @@ fn fenced_off() -> S3Error {
         "This server is fenced off, so it changes nothing: a standby of it may serve in its \
          place. Reads are answered. Ask the operator."
     )
-}
-
-/// The same error, which says in a header that asking again does not help.
-fn with_outcome(mut error: S3Error, outcome: &'static str) -> S3Error {
-    // s3s lets headers of an error replace its own.
-    error.set_headers(HeaderMap::from_iter([
-        (OUTCOME, HeaderValue::from_static(outcome)),
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/xml"),
-        ),
-    ]));
-    error
 }
 
 /// What a synchronous copy did not take, or is not asked to.
@@ -85,6 +64,7 @@ pub(super) fn not_fetched() -> S3Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::outcome::outcome_of;
     use super::*;
 
     #[test]
@@ -106,10 +86,6 @@ mod tests {
             assert_eq!(error.status_code().map(|status| status.as_u16()), Some(503));
             assert_eq!(outcome_of(&error), Some(outcome));
         }
-    }
-
-    fn outcome_of(error: &S3Error) -> Option<&str> {
-        error.headers()?.get(OUTCOME)?.to_str().ok()
     }
 
     #[test]

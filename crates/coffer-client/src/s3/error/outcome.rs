@@ -8,6 +8,9 @@ use super::S3Error;
 /// not help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
+    /// It is done, and what is to be written of it beside is not: asked again, it would be done
+    /// twice.
+    Done,
     /// It is done there, and may not be kept: asked again, it would be done twice.
     InDoubt,
     /// Nothing was done, and nothing will be before an operator acts.
@@ -18,6 +21,7 @@ impl Outcome {
     /// What the header of a coffer says. Other servers have none.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         match headers.get("x-coffer-outcome")?.as_bytes() {
+            b"done" => Some(Self::Done),
             b"in-doubt" => Some(Self::InDoubt),
             b"refused" => Some(Self::Refused),
             _ => None,
@@ -35,6 +39,11 @@ impl S3Error {
     /// Whether the server says that it does no such thing before an operator acts.
     pub(crate) fn is_refused_for_good(&self) -> bool {
         self.outcome() == Some(Outcome::Refused)
+    }
+
+    /// Whether the server says what became of it for certain.
+    pub(in crate::s3) fn is_certain(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Done | Outcome::Refused))
     }
 
     fn outcome(&self) -> Option<Outcome> {
@@ -63,6 +72,7 @@ mod tests {
             S3Error::of_answer(status, &headers, body, now)
         };
         for (outcome, is_asked_again, is_doubtful) in [
+            ("done", false, false),
             ("in-doubt", false, true),
             ("refused", false, false),
             ("another", true, true),
