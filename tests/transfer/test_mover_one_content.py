@@ -102,6 +102,10 @@ def tagged(content):
     return {"etag": f'"{content}"'}
 
 
+def weak(content):
+    return dated(content) | {"etag": f'W/"{content}"'}
+
+
 def unmarked(_):
     return {"x-amz-request-id": "1"}
 
@@ -126,7 +130,9 @@ def play(tmp_path):
         (dated, dated, "was replaced while it was fetched"),
         (tagged, tagged, "was replaced while it was fetched"),
         (tagged, dated, "tells no ETag, though the object has one"),
-        (unmarked, unmarked, "tells neither an ETag nor when the object was modified"),
+        (weak, weak, "was replaced while it was fetched"),
+        (lambda _: {"etag": 'W/"0"'}, None, "names the object's bytes, which a weak one does not"),
+        (unmarked, unmarked, "tells neither an ETag that names the object's bytes"),
     ],
 )
 def test_a_file_is_of_one_content(play, head, part, told, target):
@@ -137,7 +143,24 @@ def test_a_file_is_of_one_content(play, head, part, told, target):
     assert set(out) <= {65}
 
 
-@pytest.mark.parametrize("head", [dated, tagged, unmarked])
+def test_no_condition_is_set_on_a_weak_tag(play):
+    object_ = Replaced(LARGE, weak, after=0)
+
+    def strict(asked):
+        if "list-type" in asked.query:
+            time = "2026-09-21T14:13:20.000Z"
+            return listed(("p/k", LARGE, 'W/"0"', time), ("p/s", LARGE, 'W/"0"', time))
+        # Compared strongly, as RFC 9110 has it, no weak tag is the same as another.
+        return (412, {}, b"") if "if-match" in asked.headers else object_(asked)
+
+    mover = play(strict)
+    mover.run("get", "s3://b/k", "out")
+    mover.run("get", "-r", "s3://b/p/", "into")
+    for file in ("out", "into/k", "into/s"):
+        assert (mover.home / file).read_bytes() == b"A" * LARGE
+
+
+@pytest.mark.parametrize("head", [dated, tagged, weak, unmarked])
 def test_a_small_file_comes_by_what_is_told(play, head):
     mover = play(Replaced(100, head, after=0))
     mover.run("get", "s3://b/k", "out")

@@ -120,7 +120,7 @@ impl Mover {
             bucket,
             key,
             version_id,
-            etag: wanted.etag.clone(),
+            etag: wanted.noted_tag(),
             modified: wanted.modified.clone(),
             bytes: wanted.bytes,
             piece_bytes: PART_BYTES,

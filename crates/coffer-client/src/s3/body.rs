@@ -17,7 +17,7 @@ use crate::s3::error::{NO_ETAG, S3Error};
 
 mod origin;
 
-pub(crate) use self::origin::bare;
+pub(crate) use self::origin::{bare, strong};
 pub(super) use self::origin::{is_numbered, is_of_s3, is_page, kind, text};
 
 /// Is told of bytes that have gone out, and, as a negative number, of those that have to go again.

@@ -8,7 +8,7 @@ use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 
 use crate::limits::PART_COUNT_MAX;
-use crate::s3::body::Sent;
+use crate::s3::body::{Sent, bare, strong};
 use crate::s3::checksum::{Algorithm, Checksum, Running, md5_of_hex};
 use crate::s3::client::Client;
 use crate::s3::error::S3Error;
@@ -269,7 +269,7 @@ impl Client {
         let mut request = name
             .request(Method::HEAD)
             .query("partNumber", number.to_string());
-        if !etag.is_empty() {
+        if let Some(etag) = strong(etag) {
             request = request.header("if-match", etag);
         }
         let answer = self.send(&request).await?;
@@ -353,11 +353,6 @@ pub(crate) fn etag_of_parts(parts: &[DonePart]) -> Option<String> {
         md5.update(&md5_of_hex(bare(&part.etag))?);
     }
     Some(format!("{}-{}", hex::encode(md5.done().value), parts.len()))
-}
-
-/// ETags stand with quotes in headers, and without in some documents.
-fn bare(etag: &str) -> &str {
-    etag.trim_matches('"')
 }
 
 /// The part that the next page of a list of parts comes behind; none at the end of it, where many

@@ -45,6 +45,12 @@ pub(in crate::s3) fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     value.unwrap_or_default()
 }
 
+/// An ETag that names one sequence of bytes. A weak one names all that mean the same (RFC 9110,
+/// section 8.8.1): no condition on it holds, and pieces of two that have it make no whole.
+pub(crate) fn strong(etag: &str) -> Option<&str> {
+    (!etag.starts_with("W/") && !bare(etag).is_empty()).then_some(etag)
+}
+
 /// An ETag without its quotes. What packs an answer on the way makes it a weak one.
 pub(crate) fn bare(etag: &str) -> &str {
     etag.trim_start_matches("W/").trim_matches('"')

@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, StatusCode};
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::s3::body::{Answer, bare, is_of_s3, is_page, kind, text};
+use crate::s3::body::{Answer, bare, is_of_s3, is_page, kind, strong, text};
 use crate::s3::client::Client;
 use crate::s3::error::{NO_ETAG, S3Error, date_of};
 use crate::s3::listing::ListedObject;
@@ -25,9 +25,11 @@ const LIST_SLACK: Duration = Duration::SECOND;
 pub(crate) struct Wanted {
     pub(crate) name: ObjectName,
     pub(crate) bytes: u64,
-    /// Its ETag; nothing where the service has none.
+    /// Its ETag; nothing where the service has none, or a weak one.
     pub(crate) etag: String,
-    /// When it was modified, where it has no ETag.
+    /// A weak ETag: another one is of another content, and the same may be.
+    pub(crate) weak: String,
+    /// When it was modified, where it has no ETag that names its bytes.
     pub(crate) modified: String,
 }
 
@@ -43,16 +45,15 @@ enum Wrong {
 impl Wanted {
     /// What HEAD or a first answer told of.
     pub(crate) fn of(name: &ObjectName, head: &ObjectHead) -> Self {
-        let has_tag = !bare(&head.etag).is_empty();
-        let (etag, modified) = if has_tag {
-            (head.etag.as_str(), "")
-        } else {
-            ("", text(&head.headers, "last-modified"))
+        let (etag, weak, modified) = match strong(&head.etag) {
+            Some(etag) => (etag, "", ""),
+            None => ("", bare(&head.etag), text(&head.headers, "last-modified")),
         };
         Self {
             name: name.clone(),
             bytes: head.bytes,
             etag: etag.to_owned(),
+            weak: weak.to_owned(),
             modified: modified.to_owned(),
         }
     }
@@ -64,6 +65,14 @@ impl Wanted {
 
     pub(crate) fn has_tag(&self) -> bool {
         !self.etag.is_empty()
+    }
+
+    /// What it is known by again beside that time, after a break.
+    pub(crate) fn noted_tag(&self) -> String {
+        if self.weak.is_empty() || self.modified.is_empty() {
+            return self.etag.clone();
+        }
+        format!("W/\"{}\"", self.weak)
     }
 
     /// What has a copy be of it, or not be made. A time is none: services compare it by parts of a
@@ -92,8 +101,13 @@ impl Wanted {
                 etag if etag != bare(&self.etag) => return Err(Wrong::Content),
                 _ => {}
             }
-        } else if !self.modified.is_empty() && told("last-modified") != self.modified {
-            return Err(Wrong::Content);
+        } else {
+            let etag = bare(told("etag"));
+            let is_other = !self.weak.is_empty() && !etag.is_empty() && etag != self.weak;
+            let is_then = self.modified.is_empty() || told("last-modified") == self.modified;
+            if is_other || !is_then {
+                return Err(Wrong::Content);
+            }
         }
         if told(TRANSFER_HEADER) == SEALED {
             // An offer says in its body what it is of, which may be less.
@@ -129,8 +143,8 @@ pub(crate) const EARLY: &str = "the object ended too early";
 const NOT_READ: &str = "is none of S3's to a request for an object";
 
 /// What is wrong with answers, several of which would make one content.
-pub(crate) const UNMARKED: &str = "tells neither an ETag nor when the object was modified, so \
-    pieces of it may be of several contents, and it is fetched at once or not at all";
+pub(crate) const UNMARKED: &str = "tells neither an ETag that names the object's bytes, which \
+    a weak one does not, nor when it was modified, so pieces of it may be of several contents, and it is fetched at once or not at all";
 
 /// What an answer tells of an object, if that is what was listed.
 fn as_listed(
@@ -242,8 +256,8 @@ impl Client {
         headers: &[(String, String)],
     ) -> Result<Answer, S3Error> {
         let mut request = name.request(Method::GET).headers(headers);
-        if !bare(&listed.etag).is_empty() {
-            request = request.header("if-match", listed.etag.clone());
+        if let Some(etag) = strong(&listed.etag) {
+            request = request.header("if-match", etag);
         }
         match self.send_once(&request).await {
             Err(error) if error.is_changed() => Err(S3Error::Replaced),

@@ -63,6 +63,7 @@ async fn a_login_page_is_no_object() {
         name: name.clone(),
         bytes: 34,
         etag: "e".to_owned(),
+        weak: String::new(),
         modified: String::new(),
     };
     is_told(client.read_once(&wanted, 0..34, &[]).await);

@@ -95,6 +95,34 @@ fn answers_are_of_one_content() {
 }
 
 #[test]
+fn a_weak_tag_is_no_mark_and_another_one_is_of_another_content() {
+    let wanted = |head: &str| {
+        let head = headers(&format!("etag=W/\"e\"|content-length=100{head}"));
+        Wanted::of(
+            &ObjectName::new("b", "k"),
+            &ObjectHead::of_headers(head).unwrap(),
+        )
+    };
+    assert!(!wanted("").is_marked() && wanted("").noted_tag().is_empty());
+    let dated = wanted("|last-modified=DATE");
+    assert!(dated.is_marked() && !dated.has_tag() && dated.condition_of_copy().is_none());
+    assert_eq!(dated.noted_tag(), "W/\"e\"");
+    for (told, expected) in [
+        ("etag=W/\"e\"|last-modified=DATE", Ok(())),
+        ("last-modified=DATE|x-amz-request-id=1", Ok(())),
+        ("etag=W/\"f\"|last-modified=DATE", Err(Wrong::Content)),
+        (
+            "etag=W/\"e\"|last-modified=Fri, 27 Nov 2026 10:00:01 GMT",
+            Err(Wrong::Content),
+        ),
+    ] {
+        let answer = headers(&format!("{told}|content-range=bytes 10-19/100"));
+        let checked = dated.check(StatusCode::PARTIAL_CONTENT, &answer, &(10..20));
+        assert_eq!(checked, expected, "{told}");
+    }
+}
+
+#[test]
 fn answers_are_of_the_bytes_that_were_asked_for() {
     let head = headers("etag=e|content-length=10");
     let head = ObjectHead::of_headers(head).unwrap();
