@@ -1,10 +1,13 @@
 //! How far it has come: a bar for people, on a terminal, or lines of JSON for programs.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use coffer_client::mover::{Counts, Event, Failure, Moved, Watch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    DecimalBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -45,9 +48,13 @@ impl Progress {
             _ => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(Some(0), target);
-        let template = "{wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
-                        {decimal_bytes_per_sec}, {eta} left {msg}";
-        bar.set_style(ProgressStyle::with_template(template).expect("a template that parses"));
+        let template = "{wide_bar} {decimal_bytes} of {decimal_total_bytes}{pace} {msg}";
+        let style = ProgressStyle::with_template(template).expect("a template that parses");
+        let told = |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let rest = state.len().unwrap_or(0).saturating_sub(state.pos());
+            let _ = out.write_str(&pace(state.per_sec(), rest));
+        };
+        bar.set_style(style.with_key("pace", told));
         let now = Instant::now();
         Self {
             bar,
@@ -199,5 +206,48 @@ impl Progress {
             }
         }
         self.line("failed", serde_json::to_value(failure).unwrap_or_default());
+    }
+}
+
+/// Longer than this, what is left is no more told than guessed: a connection stands still.
+const LEFT_LONGEST: Duration = Duration::from_hours(99 * 24);
+
+/// How many bytes go each second, and how long the rest will take, as far as either is known:
+/// before something has moved, and where nothing does, they are not.
+fn pace(rate: f64, rest: u64) -> String {
+    if rate < 1.0 {
+        return String::new();
+    }
+    let rate_text = format!(", {}/s", DecimalBytes(rate as u64));
+    let left = Duration::try_from_secs_f64(rest as f64 / rate);
+    match left.ok().filter(|left| *left <= LEFT_LONGEST) {
+        Some(left) if rest > 0 => format!("{rate_text}, {:#} left", HumanDuration(left)),
+        _ => rate_text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_told_where_it_is_known() {
+        const HOUR: u64 = 3600;
+        for (rate, rest, told) in [
+            (0.0, 5_000_000, ""),
+            (0.4, 5_000_000, ""),
+            (0.0, 0, ""),
+            (1e6, 0, ", 1.00 MB/s"),
+            (1e6, 5_000_000, ", 1.00 MB/s, 5s left"),
+            (1e6, 300_000_000, ", 1.00 MB/s, 5m left"),
+            (1.0, 5 * HOUR, ", 1 B/s, 5h left"),
+            (1.0, 3 * 24 * HOUR, ", 1 B/s, 3d left"),
+            (1.0, 98 * 24 * HOUR, ", 1 B/s, 14w left"),
+            (1.0, 100 * 24 * HOUR, ", 1 B/s"),
+            (1.0, u64::MAX, ", 1 B/s"),
+            (f64::MIN_POSITIVE, u64::MAX, ""),
+        ] {
+            assert_eq!(pace(rate, rest), told, "{rate} {rest}");
+        }
     }
 }
