@@ -188,7 +188,8 @@ impl Mover {
                     status: 400 | 401 | 403,
                     ..
                 }
-                | S3Error::Client(_)),
+                | S3Error::Client(_)
+                | S3Error::Unreadable { .. }),
             ) => told,
             _ => bare,
         }
@@ -231,6 +232,12 @@ impl Mover {
             failed: 1,
             ..Counts::default()
         }
+    }
+
+    /// Whether an error is of the service as a whole, and would meet all that it is asked.
+    /// `has_moved` is whether this command has moved anything.
+    pub fn is_of_service(&self, error: &MoverError, has_moved: bool) -> bool {
+        error.is_of_service(has_moved, has_moved || self.client.was_accepted())
     }
 
     /// Whether another process has the notes of a folder that this one moves: what is interrupted

@@ -91,6 +91,7 @@ impl Mover {
         }
         let notes = Arc::new(self.notes_of_put(from, to).await?);
         let counts = self.put_all(from, to, &notes).await;
+        let counts = counts.map_err(|error| notes.of_error(error));
         self.went_through(
             notes,
             counts.as_ref().is_ok_and(|counts| counts.failed == 0),
@@ -173,6 +174,7 @@ impl Mover {
     ) -> Result<Counts, MoverError> {
         let notes = Arc::new(self.notes_of_get(from, to));
         let counts = self.fetch_all(from, to, &notes).await;
+        let counts = counts.map_err(|error| notes.of_error(error));
         self.went_through(
             notes,
             counts.as_ref().is_ok_and(|counts| counts.failed == 0),

@@ -88,21 +88,13 @@ impl Mover {
             Err(error) => {
                 // What still receives was told to stop.
                 alone(&target).await;
-                if !error.may_go_on() {
-                    target.discard();
-                }
-                return Err(error);
+                return Err(ended(&target, error));
             }
         };
         let target = Arc::into_inner(target).ok_or(MoverError::Lost)?;
         let compared = match self.compare(name, head, &target, &here, algorithm).await {
             Ok(compared) => compared,
-            Err(error) => {
-                if !error.may_go_on() {
-                    target.discard();
-                }
-                return Err(error);
-            }
+            Err(error) => return Err(ended(&target, error)),
         };
         let modified = head.header(MTIME_HEADER).and_then(mtime);
         block_in_place(|| target.finish(modified))?;
@@ -347,6 +339,22 @@ impl Mover {
         }
     }
 }
+
+/// The error of a file that did not come whole. What is there of it is removed, unless it is worth
+/// keeping.
+fn ended(target: &Target, error: MoverError) -> MoverError {
+    if error.is_of_access() && target.has_pieces() {
+        return error.with_kept(FETCHED);
+    }
+    if !error.may_go_on() || error.is_of_access() {
+        target.discard();
+    }
+    error
+}
+
+/// What stays of a file whose object can't be read any more.
+const FETCHED: &str = "what was fetched of it is kept: the same command, once it is let in again \
+                       (by new credentials, or a login), goes on from there";
 
 /// Where an object of this name goes: into a folder, or to a file.
 ///

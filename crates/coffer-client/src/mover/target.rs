@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use aws_lc_rs::digest;
@@ -81,6 +82,8 @@ pub(super) struct Target {
     file: Arc<File>,
     journal: Journal,
     early: EarlySync,
+    /// Whether any piece is noted.
+    has_pieces: AtomicBool,
 }
 
 impl Target {
@@ -113,6 +116,7 @@ impl Target {
             part_path,
             journal,
             early: EarlySync::default(),
+            has_pieces: AtomicBool::new(!pieces.is_empty()),
         };
         target.resize(content.bytes)?;
         Ok((target, pieces))
@@ -137,7 +141,14 @@ impl Target {
     /// # Errors
     /// [`MoverError::Local`].
     pub(super) fn note(&self, piece: &Piece) -> Result<(), MoverError> {
-        self.journal.add(piece)
+        self.journal.add(piece)?;
+        self.has_pieces.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// Whether any piece is noted.
+    pub(super) fn has_pieces(&self) -> bool {
+        self.has_pieces.load(Relaxed)
     }
 
     /// Has what was written go to the disk by now.

@@ -117,6 +117,11 @@ impl Answer {
         Err(self.unreadable(NO_ETAG))
     }
 
+    /// Whether it is no page for people, as one to log in is, unless that is an object.
+    pub(super) fn is_no_page(&self) -> bool {
+        is_of_s3(&self.headers) || !is_page(kind(&self.headers))
+    }
+
     /// Sees whether it is that of S3 to a deletion, which has nothing to say, and so is of no kind.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Requests sent and answered: signed, over connections that are kept, again where that may help.
 
+mod known;
+
 use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,13 +17,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::error::ClientError;
 use crate::https::AUTHORITY_BY;
-use crate::limits::{
-    S3_ANSWER_BYTES, S3_ANSWER_WAIT, S3_IDLE, S3_REFUSED_RETRIES, S3_RETRIES, S3_STANDSTILL,
-};
+use crate::limits::{S3_ANSWER_BYTES, S3_ANSWER_WAIT, S3_IDLE, S3_RETRIES, S3_STANDSTILL};
 use crate::profiles::{Credentials, Settings};
 use crate::s3::body::{Answer, Progress, Slices, told};
 use crate::s3::endpoint::{Endpoint, Reached};
-use crate::s3::error::{S3Error, is_for_https};
+use crate::s3::error::{PAGE, S3Error, is_for_https, is_login};
 use crate::s3::request::{Request, unsendable};
 use crate::s3::retry::pause;
 use crate::s3::wire::Connector;
@@ -63,6 +63,8 @@ pub struct Client {
     tls: Option<Arc<ClientConfig>>,
     /// Whether any answer has come: before, the address may be wrong.
     was_reached: AtomicBool,
+    /// Whether any answer shows that the service takes what this access key signs.
+    was_accepted: AtomicBool,
     /// Whether it was waited for a server that did not come.
     was_waited_for: AtomicBool,
 }
@@ -93,6 +95,7 @@ impl Client {
             region: settings.region,
             options,
             was_reached: AtomicBool::new(false),
+            was_accepted: AtomicBool::new(false),
             was_waited_for: AtomicBool::new(false),
         })
     }
@@ -156,22 +159,6 @@ impl Client {
         }
         sleep(wait).await;
         Ok(())
-    }
-
-    /// How often a server is asked that has never answered. Its address may be wrong: only one that
-    /// refuses connections may just start, which takes seconds, and is waited for once. So is one
-    /// whose connections a network resets.
-    fn retries_of_unknown(&self, attempt: u32, error: &S3Error) -> u32 {
-        let may_pass = matches!(
-            error,
-            S3Error::Client(ClientError::Unreachable { may_pass: true, .. })
-        );
-        if !may_pass || self.was_waited_for.load(Relaxed) {
-            return 0;
-        }
-        let retries = self.options.retries.min(S3_REFUSED_RETRIES);
-        self.was_waited_for.store(attempt > retries, Relaxed);
-        retries
     }
 
     /// Sends, and reads the whole answer as XML; an empty one has no elements.
@@ -239,7 +226,12 @@ impl Client {
         let signed = self.signed(request, body)?;
         let answered = self.answered(signed, &progress).await;
         let answer = match answered {
-            Ok(answer) if answer.status.is_success() => return Ok(answer),
+            Ok(answer) if answer.status.is_success() => {
+                if answer.is_no_page() {
+                    self.was_accepted.store(true, Relaxed);
+                }
+                return Ok(answer);
+            }
             failed => failed,
         };
         // These bytes go again, or never were needed.
@@ -258,6 +250,9 @@ impl Client {
         };
         if !self.endpoint.is_https() && is_for_https(status, &headers, &body) {
             return Err(self.speaks_tls());
+        }
+        if is_login(status, &headers, &body) {
+            return Err(self.unreadable(PAGE));
         }
         let now = OffsetDateTime::now_utc();
         Err(S3Error::of_answer(status, &headers, &body, now))

@@ -14,8 +14,11 @@ use crate::error::ClientError;
 use crate::limits::S3_MESSAGE_CHARACTERS;
 use crate::s3::xml::Element;
 
+mod access;
+
 mod outcome;
 
+pub(super) use self::access::{PAGE, is_login};
 pub use self::outcome::Outcome;
 
 /// Why a request of S3 did not do what was asked.

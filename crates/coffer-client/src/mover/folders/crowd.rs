@@ -104,7 +104,8 @@ impl Crowd {
     }
 
     fn is_of_all(&self, error: &MoverError) -> bool {
-        error.is_of_service(self.has_moved) || (self.has_one_bucket && error.is_of_bucket())
+        self.mover.is_of_service(error, self.has_moved)
+            || (self.has_one_bucket && error.is_of_bucket())
     }
 
     /// Tells of what was not of all, as is known when something goes well.

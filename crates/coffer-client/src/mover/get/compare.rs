@@ -175,7 +175,7 @@ impl Mover {
     ) -> Result<Option<Vec<u64>>, MoverError> {
         match self.client.part_bytes(name, &head.etag).await {
             Ok(Some(parts)) => return Ok(Some(parts)),
-            Err(error) if error.is_passing() => return Err(error.into()),
+            Err(error) if error.is_passing() || error.is_of_key() => return Err(error.into()),
             // A server that has no such list, or does not give it to this access key.
             Ok(None) | Err(_) if count > PART_HEADS_MAX => return Ok(None),
             Ok(None) | Err(_) => {}
@@ -196,7 +196,9 @@ impl Mover {
             };
             match asked.map_err(|_| MoverError::Lost)? {
                 (number, Ok(Some(bytes))) => parts[number as usize - 1] = bytes,
-                (_, Err(error)) if error.is_passing() => return Err(error.into()),
+                (_, Err(error)) if error.is_passing() || error.is_of_key() => {
+                    return Err(error.into());
+                }
                 _ => return Ok(None),
             }
         }

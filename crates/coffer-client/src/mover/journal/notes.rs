@@ -56,6 +56,8 @@ pub(in crate::mover) struct Notes {
     pub(in crate::mover) moved: HashMap<Mark, Left>,
     /// What they have begun, and not moved.
     begun: HashMap<Mark, KeptTime>,
+    /// Whether something was moved, and noted, since they were opened.
+    has_moved: AtomicBool,
     /// How many lines there are.
     lines: AtomicU64,
     /// What could not be noted since that was told.
@@ -108,6 +110,7 @@ impl Notes {
             journal: None,
             moved: HashMap::new(),
             begun: HashMap::new(),
+            has_moved: AtomicBool::new(false),
             lines: AtomicU64::new(0),
             folder: None,
             lost: Mutex::default(),
@@ -225,7 +228,17 @@ impl Notes {
     /// Notes that something was moved, and what it became.
     pub(in crate::mover) fn note(&self, of: &Mark, at: &Mark, was_verified: bool) {
         let line = FolderLine::Moved(hex::encode(of), hex::encode(at), was_verified);
-        self.add(&line);
+        let is_noted = self.add(&line);
+        self.has_moved.fetch_or(is_noted, Relaxed);
+    }
+
+    /// What ended a folder, and that what was moved of it by then is noted, where that is so.
+    pub(in crate::mover) fn of_error(&self, error: MoverError) -> MoverError {
+        if self.has_moved.load(Relaxed) || !self.moved.is_empty() {
+            error.with_kept(NOTED)
+        } else {
+            error
+        }
     }
 
     /// A file of the folder; none, where nothing is noted.
@@ -265,6 +278,10 @@ impl Notes {
         }
     }
 }
+
+/// What stays of a folder where its mover is not let in any more.
+const NOTED: &str = "what was moved is noted: the same command, once it is let in again (by new \
+                     credentials, or a login), goes on from there";
 
 /// What tells these from all others.
 pub(in crate::mover) fn mark(parts: &[&str]) -> Mark {

@@ -98,14 +98,15 @@ impl Mover {
         };
         match completed {
             Ok(done) => Ok(keeping(done, journal)),
-            Err(error) => {
-                if journal.is_none() || !error.may_go_on() {
-                    // What can't be ended now, the server ends by its own rules.
+            Err(error) if journal.is_none() || !error.may_go_on() => {
+                // What can't be ended now, the server ends by its own rules.
+                if !error.is_of_access() {
                     let _ = self.client.abort_upload(name, &upload.upload_id).await;
-                    forget(journal);
                 }
+                forget(journal);
                 Err(error)
             }
+            Err(error) => Err(error.with_kept(STORED)),
         }
     }
 
@@ -375,6 +376,10 @@ fn keeping(done: Done, journal: Option<Arc<Journal>>) -> Done {
     let journal = journal.and_then(Arc::into_inner);
     Done { journal, ..done }
 }
+
+/// What stays of an upload that the server does not let go on.
+const STORED: &str = "what was stored of it is kept: the same command, once it is let in again (by \
+                      new credentials, or a login), goes on from there";
 
 /// Removes the journal of what is over.
 fn forget(journal: Option<Arc<Journal>>) {

@@ -164,7 +164,7 @@ async fn fetch_all(
         if is_recursive {
             let what = from.to_string();
             let fetched = match mover.fetch_folder(&from.folder(), &path).await {
-                Err(error) if error.is_of_service(counts.done > 0) => return Err(error),
+                Err(error) if mover.is_of_service(&error, counts.done > 0) => return Err(error),
                 Err(error) => mover.failed(what, &error),
                 Ok(fetched) => fetched,
             };

@@ -203,7 +203,9 @@ async fn put_all(
     for (from, to) in sources {
         if is_recursive && from.is_dir() {
             let stored = match mover.put_folder(&from, &to.folder()).await {
-                Err(error) if error.is_of_service(counts.done > 0) || error.is_of_bucket() => {
+                Err(error)
+                    if mover.is_of_service(&error, counts.done > 0) || error.is_of_bucket() =>
+                {
                     return Err(error);
                 }
                 Err(error) => mover.failed(from.display().to_string(), &error),

@@ -1,0 +1,31 @@
+//! What is known of a service by its answers.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Client;
+use crate::error::ClientError;
+use crate::limits::S3_REFUSED_RETRIES;
+use crate::s3::error::S3Error;
+
+impl Client {
+    /// How often a server is asked that has never answered. Its address may be wrong: only one that
+    /// refuses connections may just start, which takes seconds, and is waited for once. So is one
+    /// whose connections a network resets.
+    pub(super) fn retries_of_unknown(&self, attempt: u32, error: &S3Error) -> u32 {
+        let may_pass = matches!(
+            error,
+            S3Error::Client(ClientError::Unreachable { may_pass: true, .. })
+        );
+        if !may_pass || self.was_waited_for.load(Relaxed) {
+            return 0;
+        }
+        let retries = self.options.retries.min(S3_REFUSED_RETRIES);
+        self.was_waited_for.store(attempt > retries, Relaxed);
+        retries
+    }
+
+    /// Whether the service is known to take what this access key signs.
+    pub(crate) fn was_accepted(&self) -> bool {
+        self.was_accepted.load(Relaxed)
+    }
+}
