@@ -100,7 +100,8 @@ impl Mover {
         match self.put_bytes(body, name, &headers, Some(&doubted)).await {
             Ok(done) => Ok(note.kept_with(done)),
             Err(error) => {
-                if !error.may_go_on() {
+                // Who is not let in has stored nothing.
+                if !error.may_go_on() || error.is_of_access() {
                     note.end();
                 }
                 Err(error)
