@@ -197,3 +197,22 @@ def test_a_server_that_deletes_nothing_is_told(service, mover):
     service.listed = listed
     _, told = mover.run("rm", "-r", "--yes", "s3://b/p/", code=1, timeout=60)
     assert "as many names as before begin with p/" in told
+
+
+def test_pages_of_the_same_names_have_an_end_though_each_asks_for_another(service, mover):
+    asked = []
+
+    def listed(query):
+        asked.append(query)
+        element = "NextKeyMarker" if "versions" in query else "NextContinuationToken"
+        more = f"<{element}>p/{len(asked)}</{element}>"
+        return ["p/b", "p/a"], f"<IsTruncated>true</IsTruncated>{more}"
+
+    service.listed = listed
+    for command in (
+        ("ls", "-r", "s3://b/p/"),
+        ("ls", "--versions", "s3://b/p/"),
+        ("rm", "-r", "--versions", "--yes", "s3://b/p/"),
+    ):
+        _, told = mover.run(*command, code=1, timeout=60)
+        assert "1,000 parts of a list, one behind the other, that name only what it had" in told

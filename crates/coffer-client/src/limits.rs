@@ -128,6 +128,12 @@ pub const OBJECT_BYTES_MAX: u64 = i64::MAX as u64;
 /// Pages of a list, one after the other, in which nothing is.
 pub const EMPTY_PAGES: u32 = 1_000;
 
+/// Pages of a list, one after the other, that name only what it had named before.
+pub const PAGES_AGAIN: u32 = 1_000;
+
+/// Names of a list, or marks of them, by which it is seen that they come again.
+pub const PAGING_SAMPLE: usize = 10_000;
+
 /// Parts of an object whose lengths are asked for one by one, where the server lists none.
 pub const PART_HEADS_MAX: u32 = 1_000;
 

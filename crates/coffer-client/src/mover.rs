@@ -204,7 +204,7 @@ impl Mover {
     ) -> Result<Page, MoverError> {
         let Location { bucket, key } = place;
         let page = self.client.list_objects(bucket, key, None, after).await?;
-        paging.follow(&self.client, page.objects.is_empty(), page.next.as_ref())?;
+        paging.follow(&self.client, page.names(), page.next.as_ref())?;
         Ok(page)
     }
 

@@ -173,8 +173,8 @@ impl Listed {
             };
             self.page = page.into();
             let next = (self.after != After::End).then_some(&self.after);
-            self.paging
-                .follow(&self.client, self.page.is_empty(), next)?;
+            let names = { self.page.iter() }.map(|it| (&it.object.key, &it.version_id));
+            self.paging.follow(&self.client, names, next)?;
         }
         Ok(self.page.front())
     }

@@ -87,7 +87,7 @@ impl Mover {
         }
         let mut paging = Paging::default();
         loop {
-            paging.follow(&self.client, page.versions.is_empty(), page.next.as_ref())?;
+            paging.follow(&self.client, page.names(), page.next.as_ref())?;
             // What a page begins behind is still there when it is asked for.
             let next = match &page.next {
                 Some(after) => Some(self.client.list_versions(bucket, key, Some(after)).await?),

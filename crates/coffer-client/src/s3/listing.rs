@@ -51,6 +51,14 @@ pub struct Page {
     pub next: Option<String>,
 }
 
+impl Page {
+    /// What it names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let objects = self.objects.iter().map(|object| object.key.as_str());
+        objects.chain(self.prefixes.iter().map(String::as_str))
+    }
+}
+
 /// A version, or a delete marker, of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedVersion {
@@ -71,6 +79,14 @@ pub struct VersionsPage {
     pub versions: Vec<ListedVersion>,
     /// Asks for the next part, by name and version.
     pub next: Option<(String, String)>,
+}
+
+impl VersionsPage {
+    /// What it names, with the ids.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let versions = self.versions.iter();
+        versions.map(|version| (version.object.key.as_str(), version.version_id.as_str()))
+    }
 }
 
 impl Client {
@@ -101,19 +117,17 @@ impl Client {
                 })
             };
             let listed = answer.child("Buckets");
-            let is_empty = listed.is_none_or(|all| all.all("Bucket").next().is_none());
+            let found: Vec<BucketEntry> = { listed.iter() }
+                .flat_map(|all| all.all("Bucket"))
+                .filter_map(entry)
+                .collect();
             let next = answer.value_of("ContinuationToken").map(str::to_owned);
             let goes_on = is_truncated(&answer).map_err(|problem| self.unreadable(problem))?;
             if goes_on && next.is_none() {
                 return Err(self.unreadable("is a part of a list without its rest"));
             }
-            paging.follow(self, is_empty, next.as_ref())?;
-            buckets.extend(
-                listed
-                    .iter()
-                    .flat_map(|all| all.all("Bucket"))
-                    .filter_map(entry),
-            );
+            paging.follow(self, found.iter().map(|bucket| &bucket.name), next.as_ref())?;
+            buckets.extend(found);
             if next.is_none() {
                 return Ok(buckets);
             }

@@ -159,13 +159,23 @@ async fn lists_of_nothing_have_an_end() {
     let (client, serving) = server(&[]);
     serving.join().unwrap();
     let count = |client: &Client, paging: &mut Paging, pages: u32| {
-        (0..pages).try_for_each(|_| paging.follow(client, true, None::<&String>))
+        (0..pages).try_for_each(|_| paging.follow(client, [] as [&str; 0], None::<&String>))
     };
     let mut paging = Paging::default();
     count(&client, &mut paging, 999).unwrap();
-    paging.follow(&client, false, None::<&String>).unwrap();
+    paging.follow(&client, ["a"], None::<&String>).unwrap();
     count(&client, &mut paging, 999).unwrap();
-    is_told(paging.follow(&client, true, None::<&String>));
+    is_told(count(&client, &mut paging, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_the_same_names_have_an_end_though_each_page_asks_for_another() {
+    let (client, serving) = server(&[]);
+    serving.join().unwrap();
+    let mut paging = Paging::default();
+    let mut page = |page: u32| paging.follow(&client, ["a", "b"], Some(&page));
+    (0..1_000).try_for_each(&mut page).unwrap();
+    is_told(page(1_000));
 }
 
 #[tokio::test(flavor = "multi_thread")]

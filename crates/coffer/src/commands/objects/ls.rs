@@ -109,7 +109,7 @@ async fn objects(
             .await
             .map_err(MoverError::from)?;
         let told = page.prefixes.len() + page.objects.len();
-        { paging.follow(client, told == 0, page.next.as_ref()) }.map_err(MoverError::from)?;
+        { paging.follow(client, page.names(), page.next.as_ref()) }.map_err(MoverError::from)?;
         count += told;
         write(page.prefixes.iter().map(|prefix| {
             if form == Form::Json {
@@ -140,8 +140,7 @@ async fn versions(client: &Client, place: &Location, form: Form) -> Result<(), E
             .list_versions(&place.bucket, &place.key, after.as_ref())
             .await
             .map_err(MoverError::from)?;
-        { paging.follow(client, page.versions.is_empty(), page.next.as_ref()) }
-            .map_err(MoverError::from)?;
+        { paging.follow(client, page.names(), page.next.as_ref()) }.map_err(MoverError::from)?;
         count += page.versions.len();
         write(
             page.versions
