@@ -216,3 +216,25 @@ def test_pages_of_the_same_names_have_an_end_though_each_asks_for_another(servic
     ):
         _, told = mover.run(*command, code=1, timeout=60)
         assert "1,000 parts of a list, one behind the other, that name only what it had" in told
+
+
+def test_versions_are_listed_again_until_none_is_left(service, mover):
+    # The list is cut off behind each third name, and one more comes while they are deleted.
+    keys = ["p/0", "p/1", "p/2", "p/3", "p/4", "p/5", "p/6"]
+
+    def listed(_):
+        if "p/4" in service.changed and "p/late" not in keys:
+            keys.append("p/late")
+        return [key for key in keys if key not in service.changed][:3], ""
+
+    service.listed = listed
+    service.locked = {"p/0"}
+    _, told = mover.run("rm", "-r", "--versions", "--yes", "s3://b/p/", code=1)
+    assert sorted(service.changed) == keys[1:]
+    assert told.count("p/0") == 1 and "1 failed, 7 went well" in told
+
+
+def test_versions_that_stay_though_they_are_called_deleted_are_told(service, mover):
+    service.listed = lambda _: (["p/a", "p/b"], "")
+    _, told = mover.run("rm", "-r", "--versions", "--yes", "s3://b/p/", code=1, timeout=30)
+    assert "2 versions are listed whose names begin with p/, after all that was listed" in told

@@ -166,6 +166,9 @@ pub const DELETE_COUNT_MAX: usize = 1_000;
 /// not asked for again.
 pub const REMOVE_KEPT: usize = 1_000_000;
 
+/// How often versions below a prefix are listed anew, and what is listed is deleted.
+pub const REMOVE_ROUNDS: u32 = 1_000;
+
 /// How long work that was told to stop may take to its next pause.
 pub(crate) const REST_WAIT: Duration = Duration::from_secs(5);
 

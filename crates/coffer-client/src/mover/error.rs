@@ -36,6 +36,23 @@ pub enum MoverError {
         /// The prefix.
         prefix: String,
     },
+    /// The same of versions.
+    #[error(
+        "{}{left} versions are listed whose names begin with {prefix}, after all that was listed \
+         was deleted {rounds} times: others store there, or the server does not do what it says; \
+         run this again once nothing is stored there",
+        if *has_more { "at least " } else { "" }
+    )]
+    VersionsStillListed {
+        /// The prefix.
+        prefix: String,
+        /// How many.
+        left: usize,
+        /// Whether there may be more.
+        has_more: bool,
+        /// How often all that was listed was deleted.
+        rounds: u32,
+    },
     /// A sealed transfer failed.
     #[error(transparent)]
     Sealed(#[from] SealedError),
@@ -222,7 +239,7 @@ impl MoverError {
             },
             Self::Absent { name, has_bucket } => code_of_absent(name, *has_bucket),
             Self::NoneBegins { .. } => "NoSuchKey",
-            Self::StillListed { .. } => "still_listed",
+            Self::StillListed { .. } | Self::VersionsStillListed { .. } => "still_listed",
             Self::Sealed(_) => "sealed_transfer_failed",
             Self::Location { .. } => "invalid_argument",
             Self::Local { .. } => "local_file_failed",

@@ -1,7 +1,9 @@
 //! Deleting objects.
 
+mod versions;
+
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 
 use crate::limits::{DELETE_COUNT_MAX, REMOVE_KEPT};
@@ -10,7 +12,7 @@ use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Failure};
 use crate::mover::folders::Counts;
 use crate::mover::location::Location;
-use crate::s3::{Deleted, ListedObject, ListedVersion, ObjectName, Paging, S3Error};
+use crate::s3::{ListedObject, ObjectName, Paging, S3Error};
 
 impl Mover {
     /// Deletes an object. That there is none is no error, as with S3, but where the name is that of
@@ -65,79 +67,6 @@ impl Mover {
             return Err(MoverError::NoneBegins { prefix });
         }
         Ok(removal.counts)
-    }
-
-    /// Deletes all versions and delete markers of objects whose names begin with that of a place;
-    /// `removed` is told of each.
-    ///
-    /// # Errors
-    /// When they can't be listed, or none has such a name; all else is told and counted.
-    pub async fn remove_versions(
-        self: &Arc<Self>,
-        from: &Location,
-        mut removed: impl FnMut(&ObjectName),
-    ) -> Result<Counts, MoverError> {
-        let Location { bucket, key } = from;
-        let mut counts = Counts::default();
-        let mut page = self.client.list_versions(bucket, key, None).await?;
-        // A prefix that no name has was mistyped. A bucket may be empty.
-        if page.versions.is_empty() && page.next.is_none() && !key.is_empty() {
-            let prefix = key.clone();
-            return Err(MoverError::NoneBegins { prefix });
-        }
-        let mut paging = Paging::default();
-        loop {
-            paging.follow(&self.client, page.names(), page.next.as_ref())?;
-            // What a page begins behind is still there when it is asked for.
-            let next = match &page.next {
-                Some(after) => Some(self.client.list_versions(bucket, key, Some(after)).await?),
-                None => None,
-            };
-            for versions in page.versions.chunks(DELETE_COUNT_MAX) {
-                let named = |version: &ListedVersion| {
-                    let mut name = ObjectName::new(bucket, &version.object.key);
-                    name.version_id = Some(version.version_id.clone());
-                    (name, version.object.bytes)
-                };
-                let (names, bytes): (Vec<_>, Vec<_>) = versions.iter().map(named).unzip();
-                let deleted = self.delete_versions(bucket, &names).await?;
-                for (deleted, bytes) in deleted.iter().zip(bytes) {
-                    match &deleted.failure {
-                        None => {
-                            counts.done += 1;
-                            counts.bytes += bytes;
-                            removed(&deleted.name);
-                        }
-                        Some(failure) => {
-                            counts.failed += 1;
-                            self.tell_kept(&deleted.name, failure);
-                        }
-                    }
-                }
-            }
-            match next {
-                Some(next) => page = next,
-                None => return Ok(counts),
-            }
-        }
-    }
-
-    /// Deletes versions of one bucket, and once more where no answer came: what is gone stays so.
-    async fn delete_versions(
-        &self,
-        bucket: &str,
-        names: &[ObjectName],
-    ) -> Result<Vec<Deleted>, S3Error> {
-        let mut attempt = 0;
-        loop {
-            match self.client.delete_objects(bucket, names).await {
-                Err(error) if error.is_without_answer() => {
-                    attempt += 1;
-                    self.client.pause(attempt, error).await?;
-                }
-                answered => return answered,
-            }
-        }
     }
 
     /// Tells why an object or a version is still there.
@@ -250,7 +179,7 @@ impl<R: FnMut(&ObjectName)> Removal<'_, R> {
     }
 }
 
-fn hash_of(key: &str) -> u64 {
+fn hash_of(key: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     hasher.finish()
