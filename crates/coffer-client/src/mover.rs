@@ -43,6 +43,7 @@ mod folders;
 mod copy;
 mod remove;
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -51,6 +52,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use http::Method;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::limits::{REST_PAUSE, REST_WAIT};
@@ -65,7 +67,7 @@ pub use self::sealed_way::Transfer;
 
 pub(crate) use self::journal::make_own;
 pub(crate) use self::plan::{part_bytes, pieces};
-pub(crate) use self::put::is_as_sent;
+pub(crate) use self::put::{begin_upload, is_as_sent};
 use self::sealed_way::SealedWay;
 pub(crate) use self::source::{Seen, Source};
 pub(crate) use self::target::{is_open_file, is_trusted, is_unfinished};
@@ -96,8 +98,8 @@ pub struct Mover {
     permits: Arc<Semaphore>,
     sealed: SealedWay,
     watch: Arc<dyn Watch>,
-    /// Uploads of streams, which can't be taken up again.
-    streams: Mutex<Vec<(ObjectName, String)>>,
+    /// Uploads under way that nothing would go on with: of streams, and of copies.
+    uploads: Mutex<Vec<(ObjectName, String)>>,
     /// Notes of folders of which all was moved.
     notes: Mutex<Vec<Arc<journal::Notes>>>,
     /// What is told once.
@@ -128,23 +130,41 @@ impl Mover {
             client,
             options,
             watch,
-            streams: Mutex::default(),
+            uploads: Mutex::default(),
             notes: Mutex::default(),
             told: Told::default(),
         })
     }
 
-    /// Ends the uploads of streams that were broken off, of which nothing is to stay. A server that
-    /// stands still is not waited for long.
-    pub async fn abort_streams(&self) {
-        let streams = std::mem::take(&mut *self.streams.lock());
-        let ending = async {
-            for (name, upload_id) in streams {
-                let _ = self.client.abort_upload(&name, &upload_id).await;
-            }
-        };
+    /// Ends the uploads that were broken off and that nothing goes on with. A server that stands
+    /// still is not waited for long.
+    pub async fn abort_uploads(&self) {
+        let mut ending = JoinSet::new();
+        for (name, upload_id) in std::mem::take(&mut *self.uploads.lock()) {
+            let client = Arc::clone(&self.client);
+            ending.spawn(async move { client.abort_upload(&name, &upload_id).await });
+        }
         // What can't be ended by then, the server ends by its own rules.
-        let _ = timeout(REST_WAIT, ending).await;
+        let _ = timeout(REST_WAIT, ending.join_all()).await;
+    }
+
+    /// Does the work on an upload that nothing would go on with, and ends the upload if it fails.
+    async fn or_aborted<T>(
+        &self,
+        name: &ObjectName,
+        upload_id: &str,
+        work: impl Future<Output = Result<T, MoverError>>,
+    ) -> Result<T, MoverError> {
+        self.uploads
+            .lock()
+            .push((name.clone(), upload_id.to_owned()));
+        let done = work.await;
+        if done.is_err() {
+            let ending = self.client.abort_upload(name, upload_id);
+            let _ = timeout(REST_WAIT, ending).await;
+        }
+        self.uploads.lock().retain(|(_, id)| id != upload_id);
+        done
     }
 
     /// Waits, for a while, until none of what was begun works any more: work that was told to stop

@@ -10,15 +10,16 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::Method;
 use hyper::body::Bytes;
 use tokio::task::block_in_place;
+use tokio::time::timeout;
 
-use crate::limits::PART_BYTES;
+use crate::limits::{PART_BYTES, REST_WAIT};
 use crate::migrate::Migration;
 use crate::migrate::body::{Body, Opened, check, same};
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::{Begun, Part, identity};
 use crate::migrate::place::Place;
 use crate::migrate::report::Proof;
-use crate::mover::{Event, MoverError, Together, is_as_sent, part_bytes, pieces};
+use crate::mover::{Event, MoverError, Together, begin_upload, is_as_sent, part_bytes, pieces};
 use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
 use crate::s3::{DonePart, ListedVersion, ObjectName, Sent, Stored};
 
@@ -183,15 +184,14 @@ impl Migration {
         let sums = match checked {
             Ok(sums) => sums,
             Err(error) => {
+                // Of what is at the source by now, another upload is begun.
                 if matches!(
                     error,
                     MigrateError::Mover(
                         MoverError::ObjectChanged | MoverError::SourceChanged { .. }
                     )
                 ) {
-                    let _ = { &self.target }
-                        .abort_upload(name, &upload.begun.upload_id)
-                        .await;
+                    self.end_upload(name, &upload.begun.upload_id).await;
                 }
                 return Err(error);
             }
@@ -224,10 +224,17 @@ impl Migration {
         Ok((stored, sum, is_told))
     }
 
+    /// Ends an upload that nothing would go on with. What can't be ended soon, the server ends by
+    /// its own rules.
+    async fn end_upload(&self, name: &ObjectName, upload_id: &str) {
+        let _ = timeout(REST_WAIT, self.target.abort_upload(name, upload_id)).await;
+    }
+
     /// The upload that an earlier run began and the target still has, with its parts; else a new
-    /// one.
+    /// one. It stays after an interruption or an error: it is noted, and the next run goes on with
+    /// it, or ends it where its version is gone at the source.
     async fn begun(
-        &self,
+        self: &Arc<Self>,
         place: &Place,
         key: &str,
         of: &ListedVersion,
@@ -247,14 +254,18 @@ impl Migration {
                 Err(error) => return Err(error.into()),
             }
         }
-        let start = self.target.create_upload(name, headers).await?;
+        let start = begin_upload(self, &self.target, name, headers).await?;
         let begun = Begun {
             key: key.to_owned(),
             upload_id: start.upload_id,
             compares: start.compares,
             part_bytes: part_bytes(of.object.bytes),
         };
-        place.ledger.begun(key, of, &begun)?;
+        if let Err(error) = place.ledger.begun(key, of, &begun) {
+            // It is noted nowhere, so nothing would go on with it.
+            self.end_upload(name, &begun.upload_id).await;
+            return Err(error);
+        }
         Ok((begun, Vec::new()))
     }
 

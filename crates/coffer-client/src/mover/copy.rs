@@ -109,30 +109,25 @@ impl Mover {
         head: &ObjectHead,
     ) -> Result<Stored, MoverError> {
         let headers = self.headers_of_copy(from, head).await?;
-        let start = self.client.create_upload(to, &headers).await?;
-        let completed = match self.all_copied(from, to, head, &start.upload_id).await {
-            Ok(parts) => {
-                let awaited = Awaited {
-                    name: to,
-                    headers: &headers,
-                    bytes: head.bytes,
-                    checksum: head.checksum.as_ref(),
-                    etag: &|| etag_of_parts(&parts),
-                    began: Since::Server(start.began_seconds),
-                    sent: None,
-                    doubted: None,
-                };
-                let completing =
-                    self.client
-                        .complete_upload(&awaited, &start.upload_id, &parts, None);
-                completing.await.map_err(MoverError::from)
-            }
-            Err(error) => Err(error),
+        let start = self.begin_upload(to, &headers).await?;
+        let upload_id = &start.upload_id;
+        let copying = async {
+            let parts = self.all_copied(from, to, head, upload_id).await?;
+            let awaited = Awaited {
+                name: to,
+                headers: &headers,
+                bytes: head.bytes,
+                checksum: head.checksum.as_ref(),
+                etag: &|| etag_of_parts(&parts),
+                began: Since::Server(start.began_seconds),
+                sent: None,
+                doubted: None,
+            };
+            let client = &self.client;
+            let completing = client.complete_upload(&awaited, upload_id, &parts, None);
+            Ok(completing.await?)
         };
-        if completed.is_err() {
-            let _ = self.client.abort_upload(to, &start.upload_id).await;
-        }
-        completed
+        self.or_aborted(to, upload_id, copying).await
     }
 
     /// Headers that a copy in parts has to be given; one in one piece has them by itself.

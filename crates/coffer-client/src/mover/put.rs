@@ -35,6 +35,8 @@ use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::{Doubted, ObjectName, Sent, Stored};
 use crate::sealed::UNVERIFIED;
 
+pub(crate) use self::beginning::begin_upload;
+
 /// What was stored, and how.
 struct Done {
     stored: Stored,

@@ -65,21 +65,11 @@ impl Mover {
             headers: headers.to_vec(),
             began: Since::Server(start.began_seconds),
         });
-        let stream = (name.clone(), upload.upload_id.clone());
-        self.streams.lock().push(stream);
-        let parts = self.send_stream(&upload, first, from).await;
-        let completed = match parts {
-            Ok(parts) => self.complete(&upload, parts).await,
-            Err(error) => Err(error),
+        let sending = async {
+            let parts = self.send_stream(&upload, first, from).await?;
+            self.complete(&upload, parts).await
         };
-        match &completed {
-            Ok(_) => self
-                .streams
-                .lock()
-                .retain(|(_, id)| *id != upload.upload_id),
-            Err(_) => self.abort_streams().await,
-        }
-        completed
+        self.or_aborted(name, &upload.upload_id, sending).await
     }
 
     async fn send_stream(

@@ -280,6 +280,7 @@ async fn until_interrupted<T: Send + 'static>(
             if done.is_err() {
                 // What was begun beside it, and still waits when the runtime goes, would panic.
                 mover.at_rest().await;
+                mover.abort_uploads().await;
             }
             return Ok(done?);
         }
@@ -290,7 +291,7 @@ async fn until_interrupted<T: Send + 'static>(
     progress.clear();
     // What still waits when the runtime goes, would panic.
     mover.at_rest().await;
-    mover.abort_streams().await;
+    mover.abort_uploads().await;
     Err(Error::Interrupted { left: interrupted })
 }
 
