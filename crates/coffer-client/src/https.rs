@@ -43,9 +43,10 @@ impl HttpsServer {
     /// [`ClientError::NoAddress`], also for one with more than a host and a port.
     pub fn parse(text: &str) -> Result<Self, ClientError> {
         let uri: Uri = text.parse().map_err(|_| ClientError::NoAddress)?;
-        // A name and a secret before the host would be told in errors.
+        // A name and a secret before the host would be told in errors, and so would a query.
         let has_user = { uri.authority() }.is_some_and(|it| it.as_str().contains('@'));
-        if uri.scheme_str() != Some("https") || !matches!(uri.path(), "" | "/") || has_user {
+        let has_more = !matches!(uri.path(), "" | "/") || uri.query().is_some();
+        if uri.scheme_str() != Some("https") || has_more || has_user {
             return Err(ClientError::NoAddress);
         }
         let host = uri.host().ok_or(ClientError::NoAddress)?.to_owned();

@@ -11,6 +11,8 @@ pub mod limits;
 
 mod error;
 
+mod address;
+
 mod profiles;
 
 pub mod signing;
@@ -36,6 +38,7 @@ pub mod migrate;
 #[doc(hidden)]
 pub mod fuzzing;
 
+pub use crate::address::{has_secret, is_address};
 pub use crate::administration::{AdminClient, segment};
 pub use crate::error::ClientError;
 pub use crate::https::{HttpsServer, KEY_EXCHANGES, connector};

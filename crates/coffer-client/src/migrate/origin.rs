@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::block_in_place;
 
+use crate::address::{has_secret, without_secret};
 use crate::migrate::MigrationOptions;
 use crate::migrate::error::MigrateError;
 use crate::s3::Client;
@@ -23,25 +24,8 @@ pub enum SourceUrl {
     Folder(PathBuf),
 }
 
-/// An address without the name and secret that may stand before its host.
-fn without_secret(text: &str) -> String {
-    let is_scheme = |scheme: &str| scheme.bytes().all(|sign| sign.is_ascii_alphanumeric());
-    let Some((before, host)) = text.rsplit_once('@') else {
-        return text.to_owned();
-    };
-    match before.split_once("://") {
-        Some((scheme, _)) if is_scheme(scheme) => format!("{scheme}://{host}"),
-        _ => host.to_owned(),
-    }
-}
-
-/// Whether what has no scheme is an address with a secret before its host. A path that begins as
-/// one is a folder's, whatever follows.
-fn has_secret(text: &str) -> bool {
-    let is_path = text.starts_with('.') || (text.starts_with('/') && !text.starts_with("//"));
-    let before_host = text.rsplit_once('@');
-    !is_path && before_host.is_some_and(|(before, _)| before.contains(':'))
-}
+/// What an address may not have in it.
+const KEY: &str = "access keys are not written into addresses: name a profile by --source-profile";
 
 impl std::str::FromStr for SourceUrl {
     type Err = MigrateError;
@@ -57,11 +41,15 @@ impl std::str::FromStr for SourceUrl {
                     "write file:// and a folder, such as file:///srv/data",
                 ));
             }
+            let host = path.split('/').next().unwrap_or_default();
+            if host.contains('@') || has_secret(path) {
+                return Err(wrong(KEY));
+            }
             return Ok(Self::Folder(PathBuf::from(path)));
         }
         let Some((scheme, rest)) = text.split_once("://") else {
             if has_secret(text) {
-                let problem = "access keys are not written into addresses: write \
+                let problem = "access keys and signatures are not written into addresses: write \
                                https://HOST:PORT, and name a profile by --source-profile; a folder \
                                of such a name is written with ./ before it";
                 return Err(wrong(problem));
@@ -74,8 +62,11 @@ impl std::str::FromStr for SourceUrl {
             return Err(wrong(problem));
         }
         if rest.contains('@') {
-            let problem = "access keys are not written into addresses: name a profile by \
-                           --source-profile";
+            return Err(wrong(KEY));
+        }
+        if rest.contains(['?', '#']) {
+            let problem = "an address with a query, as a presigned one has, opens no bucket: write \
+                           https://HOST:PORT/BUCKET, and name a profile by --source-profile";
             return Err(wrong(problem));
         }
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -264,6 +255,7 @@ mod tests {
             ("a@b", SourceUrl::Folder("a@b".into())),
             ("./a:b@c", SourceUrl::Folder("./a:b@c".into())),
             ("/srv/a:b@c", SourceUrl::Folder("/srv/a:b@c".into())),
+            ("file:///srv/a:b@c", SourceUrl::Folder("/srv/a:b@c".into())),
         ] {
             assert_eq!(text.parse::<SourceUrl>().unwrap(), expected, "{text}");
         }
@@ -281,6 +273,12 @@ mod tests {
             "https:/key:secret@m",
             "https:key:secret@m",
             "key:secret@m://b",
+            "file://key:secret@m/b",
+            "https://m/b?X-Amz-Signature=secret",
+            "https://m/b/k?X-Amz-Signature=secret",
+            "https://m?X-Amz-Security-Token=secret",
+            "https://m/b?Of=a@b&X-Amz-Signature=secret",
+            "m/b/k?X-Amz-Signature=secret",
         ] {
             let told = wrong.parse::<SourceUrl>().unwrap_err();
             assert_eq!(told.code(), "invalid_argument", "{wrong}");

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::address::{has_secret, is_address, without_secret};
 use crate::mover::error::MoverError;
 use crate::s3::ObjectName;
 
@@ -51,16 +52,31 @@ impl Location {
     }
 }
 
+const WITH_SECRET: &str = "access keys and signatures are not written into places: write \
+                           s3://BUCKET/NAME, and name a profile by --profile";
+
+const ADDRESS: &str = "write s3://BUCKET/NAME: the service's address goes into --endpoint, and its \
+                       access key into a profile";
+
 impl FromStr for Location {
     type Err = MoverError;
 
     fn from_str(text: &str) -> Result<Self, MoverError> {
         let rest = text.strip_prefix("s3://").unwrap_or_default();
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        if bucket.is_empty() {
+        let problem = if bucket.contains(['@', '?']) {
+            Some(WITH_SECRET)
+        } else if !bucket.is_empty() {
+            None
+        } else if is_address(text) && !Self::is_meant(text) || has_secret(text) {
+            Some(ADDRESS)
+        } else {
+            Some("write s3://BUCKET/NAME")
+        };
+        if let Some(problem) = problem {
             return Err(MoverError::Location {
-                text: text.to_owned(),
-                problem: "write s3://BUCKET/NAME",
+                text: without_secret(text),
+                problem,
             });
         }
         Ok(Self {
@@ -93,6 +109,20 @@ mod tests {
         }
         for wrong in ["", "b/a", "s3:/b/a", "s3://", "s3:///a", "S3://b"] {
             assert!(wrong.parse::<Location>().is_err(), "{wrong}");
+        }
+        for secret in [
+            "https://key:hidden@m",
+            "https://m/b/k?X-Amz-Signature=hidden",
+            "key:hidden@m/b",
+            "s3://key:hidden@m/b",
+            "s3://b?X-Amz-Signature=hidden",
+            "file://key:hidden@m/b",
+        ] {
+            let told = secret.parse::<Location>().unwrap_err().to_string();
+            assert!(
+                !told.contains("hidden") && told.contains("profile"),
+                "{told}"
+            );
         }
         let folder = |text: &str| text.parse::<Location>().unwrap().folder().key;
         assert_eq!(

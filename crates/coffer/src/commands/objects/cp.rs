@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use coffer_client::mover::{Location, Moved, MoverError};
+use coffer_client::{has_secret, is_address};
 
 use super::progress::Lines;
 use super::put::one;
@@ -43,6 +44,10 @@ pub struct CpArgs {
 pub async fn cp(typed: &Typed<'_>, args: &CpArgs) -> Result<ExitCode, Error> {
     for place in [&args.from, &args.to] {
         if !Location::is_meant(place) {
+            // What has a secret in it is told without.
+            if is_address(place) || has_secret(place) {
+                place.parse::<Location>()?;
+            }
             return Err(MoverError::Location {
                 text: place.clone(),
                 problem: "cp copies from s3://BUCKET/NAME to s3://BUCKET/NAME; `coffer put` and \

@@ -12,8 +12,8 @@ use coffer_client::mover::{Counts, Location, Moved, Mover, MoverError, target_pa
 use super::progress::Lines;
 use super::put::one;
 use super::{
-    GOES_ON, GOES_ON_IN_PART, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, location,
-    parted, twice, unless_noted, until_interrupted,
+    GOES_ON, GOES_ON_IN_PART, MovingArgs, Progress, ServiceArgs, Storing, Typed, check_file, ended,
+    location, parted, twice, unless_noted, until_interrupted,
 };
 use crate::error::Error;
 use crate::output::streams::check_output;
@@ -65,6 +65,7 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
     if is_stream {
         check_output(io::stdout())?;
     }
+    check_file(to)?;
     let progress = Arc::new(Progress::new(lines));
     let from = sources.iter().map(|from| location(from));
     let from: Vec<Location> = from.collect::<Result<_, _>>()?;

@@ -11,7 +11,7 @@ use coffer_client::mover::{
     Counts, Event, Location, Mover, MoverError, MoverOptions, Transfer, Watch,
 };
 use coffer_client::s3::{Client, ClientOptions};
-use coffer_client::{Settings, Wanted};
+use coffer_client::{Settings, Wanted, is_address};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::args::RemoteArgs;
@@ -316,6 +316,16 @@ fn parted<'a>(
             problem: "say what is moved, and behind it where to".to_owned(),
         }),
     }
+}
+
+/// Refuses an address in a file's place: it may have a secret in it, which would be told with it.
+fn check_file(path: &Path) -> Result<(), MoverError> {
+    let text = path.to_str().unwrap_or_default();
+    if Location::is_meant(text) || !is_address(text) {
+        return Ok(());
+    }
+    // What is no place in a bucket is told as such, without its secret.
+    text.parse::<Location>().map(drop)
 }
 
 /// A place in a bucket, of what was typed.

@@ -11,8 +11,8 @@ use coffer_client::mover::{Counts, Location, Moved, Mover, MoverError};
 
 use super::progress::Lines;
 use super::{
-    GOES_ON, GOES_ON_IN_PART, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, location,
-    parted, twice, unless_noted, until_interrupted,
+    GOES_ON, GOES_ON_IN_PART, MovingArgs, Progress, ServiceArgs, Storing, Typed, check_file, ended,
+    location, parted, twice, unless_noted, until_interrupted,
 };
 use crate::error::Error;
 use crate::output::streams::check_input;
@@ -105,6 +105,7 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     if has_stream {
         check_input(io::stdin())?;
     }
+    sources.iter().try_for_each(|from| check_file(from))?;
     let progress = Arc::new(Progress::new(lines));
     let to = location(to)?;
     let mut headers = args.metadata.clone();

@@ -1,0 +1,75 @@
+//! Addresses as they are typed. A name and secret may stand before their host, and a signature in
+//! their query: neither is told, nor sent.
+
+/// A text without what stands before a host, and without a query. Where it has both, the host can't
+/// be told from them.
+pub(crate) fn without_secret(text: &str) -> String {
+    let is_scheme = |scheme: &str| scheme.bytes().all(|sign| sign.is_ascii_alphanumeric());
+    let query = text.find(['?', '#']);
+    let Some((before, host)) = text.rsplit_once('@') else {
+        return text[..query.unwrap_or(text.len())].to_owned();
+    };
+    let host = if query.is_some() { "…" } else { host };
+    match before.split_once("://") {
+        Some((scheme, _)) if is_scheme(scheme) => format!("{scheme}://{host}"),
+        _ => host.to_owned(),
+    }
+}
+
+/// Whether a text is an address, with a scheme such as `https://`.
+pub fn is_address(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| {
+        !scheme.is_empty() && scheme.bytes().all(|sign| sign.is_ascii_alphanumeric())
+    })
+}
+
+/// Whether what has no scheme is an address with a secret before its host, or with a signature. A
+/// path that begins as one is a folder's, whatever follows.
+pub fn has_secret(text: &str) -> bool {
+    let is_path = text.starts_with('.') || (text.starts_with('/') && !text.starts_with("//"));
+    let has_key = { text.rsplit_once('@') }.is_some_and(|(before, _)| before.contains(':'));
+    let query = text.split_once('?').map(|(_, query)| query.to_lowercase());
+    let is_signed = query.is_some_and(|query| query.contains("signature="));
+    !is_path && (has_key || is_signed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out() {
+        for (text, told) in [
+            ("https://m:9000/b", "https://m:9000/b"),
+            ("https://key:hidden@m/b", "https://m/b"),
+            ("https://key:hid@den@m", "https://m"),
+            ("https://key:hid?den@m/b", "https://…"),
+            ("key:hidden@m", "m"),
+            ("key:hidden@m://b", "m://b"),
+            ("https://m/b/k?X-Amz-Signature=hidden", "https://m/b/k"),
+            ("https://m/b/k?Of=a@b&X-Amz-Signature=hidden", "https://…"),
+            ("https://m/b#hidden", "https://m/b"),
+        ] {
+            assert_eq!(without_secret(text), told, "{text}");
+        }
+        for text in [
+            "key:hidden@m",
+            "//key:hidden@m",
+            "m/b/k?X-Amz-Signature=hidden",
+        ] {
+            assert!(has_secret(text) && !is_address(text), "{text}");
+        }
+        for text in [
+            "a:b",
+            "a@b",
+            "./a:b@c",
+            "/srv/a:b@c",
+            "what?",
+            "./b?Signature=",
+        ] {
+            assert!(!has_secret(text) && !is_address(text), "{text}");
+        }
+        assert!(is_address("https://m") && !is_address("://m") && !is_address("a/b://m"));
+    }
+}

@@ -1,0 +1,43 @@
+"""Secrets that were written into addresses are neither told nor sent."""
+
+import pytest
+
+from harness.mover import Mover
+
+SECRETS = (
+    "https://key:hidden@h:9000/b",
+    "https://h/b/k?X-Amz-Signature=hidden",
+    "https://h/b/k?X-Amz-Credential=a@b&X-Amz-Signature=hidden",
+    "file://key:hidden@h/b",
+)
+PLACES = (*SECRETS, "key:hidden@h/b", "s3://key:hidden@h/b", "s3://b?X-Amz-Signature=hidden")
+
+
+@pytest.fixture
+def mover(server, tmp_path):
+    return Mover(server, tmp_path / "home")
+
+
+def test_secrets_in_addresses_are_refused_untold(mover, tmp_path):
+    (tmp_path / "home/f").write_text("f")
+    commands = [
+        (["ls"], []),
+        (["rm"], []),
+        (["rm", "-r", "--yes"], []),
+        (["get"], ["x"]),
+        (["put", "f"], []),
+        (["cp"], ["s3://b/k"]),
+        (["cp", "s3://b/k"], []),
+        (["migrate", "."], []),
+    ]
+    cases = [(*before, place, *behind) for before, behind in commands for place in PLACES]
+    cases += [("migrate", place) for place in SECRETS]
+    cases += [("put", place, "s3://b/") for place in SECRETS]
+    cases += [("get", "s3://b/k", place) for place in SECRETS]
+    cases += [("ls", "--endpoint", place) for place in SECRETS]
+    cases += [("bucket", "list", "--endpoint", "https://h?hidden")]
+    for case in cases:
+        for more in ((), ("--json",)):
+            out, told = mover.run(*case, *more, code=2)
+            assert b"hidden" not in out and "hidden" not in told, (case, told)
+            assert told, case
