@@ -10,10 +10,10 @@ use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::{LEDGERS, Ledger};
 use crate::migrate::names::{Files, Hidden, Links, Listed, Name, Names, Next};
 use crate::migrate::origin::Origin;
-use crate::migrate::place::Place;
+use crate::migrate::place::{Place, Versioning};
 use crate::migrate::plan::Both;
 use crate::migrate::report::BucketReport;
-use crate::migrate::settings::{Before, LINKS, Versioning, versioning};
+use crate::migrate::settings::{Before, LINKS, versioning};
 use crate::migrate::{Migration, Mode};
 use crate::mover::Event;
 
@@ -104,12 +104,23 @@ impl Migration {
             None => None,
         };
         let is_there = self.is_there(to, prefix).await?;
+    async fn versioning_there(
+        &self,
+        bucket: &str,
+        is_there: bool,
+    ) -> Result<Versioning, MigrateError> {
+        if !is_there {
+            return Ok(Versioning::Never);
+        }
+        Ok(versioning(&self.target, bucket).await?)
+    }
+
         let moves = self.options.mode == Mode::Move;
         if moves {
             self.prepare(to, is_there, before.as_ref()).await?;
         }
         let is_there = is_there || moves;
-        let keeps_versions = is_there && versioning(&self.target, to).await? == Versioning::Enabled;
+        let versioning = self.versioning_there(to, is_there).await?;
         let text = self.origin.place(from);
         let target = format!("{}/{to}/{prefix}", self.target.endpoint().text());
         let place = Arc::new(Place {
@@ -122,7 +133,7 @@ impl Migration {
             to: to.to_owned(),
             prefix: prefix.to_owned(),
             is_there,
-            keeps_versions,
+            versioning,
             tally: BucketReport {
                 bucket: from.to_owned(),
                 to: to.to_owned(),

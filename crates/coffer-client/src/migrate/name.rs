@@ -88,7 +88,7 @@ impl Migration {
         if self.options.mode == Mode::Check {
             return Err(MigrateError::Absent);
         }
-        if !place.keeps_versions && (of.is_marker || index + 1 < both.from.len()) {
+        if !place.keeps_versions() && (of.is_marker || index + 1 < both.from.len()) {
             return Err(MigrateError::NoVersions);
         }
         if matched.has_newer(index) {
@@ -101,7 +101,7 @@ impl Migration {
             return Err(MigrateError::Occupied);
         }
         let outcome = self.moved(place, &both.key, of, &mut matched.seen).await?;
-        if !place.keeps_versions {
+        if !place.keeps_versions() {
             // What was there has been replaced.
             matched.used.fill(true);
         }

@@ -14,6 +14,14 @@ use crate::migrate::ledger::Ledger;
 use crate::migrate::report::BucketReport;
 use crate::s3::{Client, ListedVersion, ObjectName};
 
+/// What versioning is at a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Versioning {
+    Never,
+    Enabled,
+    Suspended,
+}
+
 /// A bucket of the source and where it goes.
 pub(super) struct Place {
     /// Its name at the source; of one folder, nothing.
@@ -32,13 +40,18 @@ pub(super) struct Place {
     pub(super) prefix: String,
     /// Whether that bucket is there.
     pub(super) is_there: bool,
-    /// Whether it keeps versions.
-    pub(super) keeps_versions: bool,
+    /// Whether it keeps versions, or did.
+    pub(super) versioning: Versioning,
     pub(super) ledger: Ledger,
     pub(super) tally: Mutex<BucketReport>,
 }
 
 impl Place {
+    /// Whether the bucket at the target keeps versions.
+    pub(super) fn keeps_versions(&self) -> bool {
+        self.versioning == Versioning::Enabled
+    }
+
     /// What a name becomes at the target.
     pub(super) fn at_target(&self, key: &str) -> ObjectName {
         ObjectName::new(&self.to, format!("{}{key}", self.prefix))

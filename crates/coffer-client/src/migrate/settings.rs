@@ -7,7 +7,7 @@ use http::Method;
 use hyper::body::Bytes;
 
 use crate::migrate::error::MigrateError;
-use crate::migrate::place::Place;
+use crate::migrate::place::{Place, Versioning};
 use crate::migrate::{Migration, Mode};
 use crate::s3::checksum::{Algorithm, checksum};
 use crate::s3::{Client, Element, Request, S3Error};
@@ -77,14 +77,6 @@ fn shares(list: &Element) -> bool {
         let id = to.and_then(|to| to.value_of("ID"));
         is_group || id.is_some_and(|id| Some(id) != owner)
     })
-}
-
-/// What versioning is at a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Versioning {
-    Never,
-    Enabled,
-    Suspended,
 }
 
 /// What has to be known of a source's bucket before its objects come.

@@ -265,7 +265,9 @@ impl Client {
                 Err(error) => error,
             };
             attempt += 1;
-            let is_unknown = error.is_without_answer() && name.version_id.is_none();
+            // Another may be the null version by now, but no other has an id of its own.
+            let may_be_another = name.version_id.as_deref().is_none_or(|id| id == "null");
+            let is_unknown = error.is_without_answer() && may_be_another;
             let waited = self.pause(attempt, error).await;
             if is_unknown {
                 match self.head_object(name).await {

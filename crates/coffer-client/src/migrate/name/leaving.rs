@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::{JoinSet, block_in_place};
 
 use crate::migrate::error::MigrateError;
-use crate::migrate::place::Place;
+use crate::migrate::place::{Place, Versioning};
 use crate::migrate::plan::Both;
 use crate::migrate::report::Line;
 use crate::migrate::{Migration, Mode};
@@ -149,12 +149,20 @@ impl Migration {
         there: &ListedVersion,
     ) -> Result<bool, MigrateError> {
         let mut name = ObjectName::new(&place.to, &there.object.key);
-        if !place.keeps_versions && !there.is_marker {
-            return self.delete_seen(&name, &there.object.etag).await;
+        // Without its id, a deletion would put a delete marker, or take another version.
+        let has_id = there.version_id != "null";
+        if has_id || place.versioning != Versioning::Never {
+            name.version_id = Some(there.version_id.clone());
         }
-        let version_id = Some(there.version_id.clone());
-        name.version_id = version_id.filter(|_| place.keeps_versions);
-        self.target.delete_object(&name).await?;
-        Ok(true)
+        if has_id || place.versioning == Versioning::Enabled {
+            self.target.delete_object(&name).await?;
+            return Ok(true);
+        }
+        // Where no versions are kept any more, others replace the null version, also by a marker:
+        // one is never of this migration, which puts them where versions are kept.
+        if there.is_marker {
+            return Ok(false);
+        }
+        self.delete_seen(&name, &there.object.etag).await
     }
 }
