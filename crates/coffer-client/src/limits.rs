@@ -185,6 +185,9 @@ pub const MIGRATE_VERSIONS: usize = 100_000;
 /// longer ones, half as many.
 pub const MIGRATE_SMALL_BYTES: u64 = 1 << 20;
 
+/// How many names, one behind the other, find no room at the target before no other is tried.
+pub const MIGRATE_ROOMLESS: usize = 16;
+
 /// What did not come of a migration, and is told once more at its end.
 pub const MIGRATE_TOLD: usize = 1_000;
 

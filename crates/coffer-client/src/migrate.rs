@@ -46,6 +46,8 @@ mod bucket;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -118,6 +120,8 @@ pub struct Migration {
     permits: Arc<Semaphore>,
     watch: Arc<dyn Watch>,
     report: Report,
+    /// Whether something was met that holds for all that is left.
+    is_over: AtomicBool,
 }
 
 impl Migration {
@@ -147,10 +151,11 @@ impl Migration {
             target,
             options,
             watch,
+            is_over: AtomicBool::new(false),
         }))
     }
 
-    /// Does it, bucket by bucket.
+    /// Does it, bucket by bucket, as long as nothing is met that holds for all that is left.
     ///
     /// # Errors
     /// When the source's buckets can't be listed, or the report not be written; all else is told
@@ -168,6 +173,9 @@ impl Migration {
                 None => (from.clone(), String::new()),
             };
             self.bucket(&from, &to, &prefix).await;
+            if self.is_over.load(Relaxed) {
+                break;
+            }
         }
         self.report.finish()
     }

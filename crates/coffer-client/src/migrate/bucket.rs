@@ -1,13 +1,15 @@
 //! One bucket, from what is set of it before its objects come to what is set behind them.
 
+mod crowd;
+
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
-use tokio::task::JoinSet;
-
-use crate::migrate::error::MigrateError;
+use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::ledger::{LEDGERS, Ledger};
+use crate::migrate::name::Work;
 use crate::migrate::names::{Files, Hidden, Links, Listed, Name, Names, Next};
 use crate::migrate::origin::Origin;
 use crate::migrate::place::{Place, Versioning};
@@ -16,6 +18,8 @@ use crate::migrate::report::BucketReport;
 use crate::migrate::settings::{Before, LINKS, versioning};
 use crate::migrate::{Migration, Mode};
 use crate::mover::Event;
+
+use self::crowd::Crowd;
 
 /// How names of buckets begin and end that S3 keeps for itself.
 const RESERVED_STARTS: [&str; 3] = ["xn--", "sthree-", "amzn-s3-demo-"];
@@ -44,7 +48,7 @@ impl Migration {
         let report = match self.whole_bucket(from, to, prefix).await {
             Ok(report) => report,
             Err(error) => {
-                self.missing(&self.origin.place(from), &error);
+                self.ended(&self.origin.place(from), error);
                 BucketReport {
                     bucket: from.to_owned(),
                     to: to.to_owned(),
@@ -54,6 +58,18 @@ impl Migration {
             }
         };
         self.report.bucket(report);
+    }
+
+    /// Tells what ended a bucket. What holds for all others as well ends the migration.
+    fn ended(&self, what: &str, error: MigrateError) {
+        let error = match error.reach() {
+            Reach::One => error,
+            _ => error.ending(""),
+        };
+        if !matches!(error.reach(), Reach::One | Reach::Bucket) {
+            self.is_over.store(true, Relaxed);
+        }
+        self.missing(what, &error);
     }
 
     /// What came would be listed as new, and come again, without an end.
@@ -88,6 +104,17 @@ impl Migration {
         }
     }
 
+    async fn versioning_there(
+        &self,
+        bucket: &str,
+        is_there: bool,
+    ) -> Result<Versioning, MigrateError> {
+        if !is_there {
+            return Ok(Versioning::Never);
+        }
+        Ok(versioning(&self.target, bucket).await?)
+    }
+
     async fn whole_bucket(
         self: &Arc<Self>,
         from: &str,
@@ -104,17 +131,6 @@ impl Migration {
             None => None,
         };
         let is_there = self.is_there(to, prefix).await?;
-    async fn versioning_there(
-        &self,
-        bucket: &str,
-        is_there: bool,
-    ) -> Result<Versioning, MigrateError> {
-        if !is_there {
-            return Ok(Versioning::Never);
-        }
-        Ok(versioning(&self.target, bucket).await?)
-    }
-
         let moves = self.options.mode == Mode::Move;
         if moves {
             self.prepare(to, is_there, before.as_ref()).await?;
@@ -146,21 +162,24 @@ impl Migration {
             place.count(|tally| tally.missing += 1);
             self.missing(&place.text, &MigrateError::AbsentBucket);
         }
-        let mut tasks = JoinSet::new();
-        let walked = self.walk(&place, &mut tasks).await;
-        while tasks.join_next().await.is_some() {}
-        self.leave(&place, walked.is_ok()).await;
-        if moves && walked.is_ok() {
+        let mut crowd = Crowd::new(self, &place);
+        let walked = self.walk(&place, &mut crowd).await;
+        let walked = crowd.end(walked).await;
+        let left = self.leave(&place, walked.is_ok()).await;
+        if moves && walked.is_ok() && left.is_ok() {
             self.end_uploads(&place).await;
         }
-        if let Some(before) = before.filter(|_| prefix.is_empty()) {
+        let mut met = { walked.as_ref().err().into_iter() }.chain(left.as_ref().err());
+        // What would be asked of a service then would be refused as well.
+        let is_over = met.any(|error| error.reach() != Reach::One);
+        if let Some(before) = before.filter(|_| prefix.is_empty() && !is_over) {
             self.settle(&place, &before).await;
         }
         let is_emptied = matches!(walked, Ok(false)) && place.tally.lock().gone > 0;
         let emptied = is_emptied.then_some(MigrateError::Emptied);
-        if let Some(error) = walked.err().or(emptied) {
+        for error in [walked.err().or(emptied), left.err()].into_iter().flatten() {
             place.count(|tally| tally.missing += 1);
-            self.missing(&place.text, &error);
+            self.ended(&place.text, error);
         }
         let report = place.tally.lock().clone();
         Ok(report)
@@ -171,7 +190,7 @@ impl Migration {
     async fn walk(
         self: &Arc<Self>,
         place: &Arc<Place>,
-        tasks: &mut JoinSet<()>,
+        crowd: &mut Crowd,
     ) -> Result<bool, MigrateError> {
         let mut source = match (&place.client, &place.folder) {
             (Some(client), _) => {
@@ -215,7 +234,7 @@ impl Migration {
                 from: of.versions,
                 there: at.versions,
             };
-            self.begin(place, both, deletes, tasks).await;
+            self.begin(place, both, deletes, crowd).await?;
             if order.is_le() {
                 from = self.next(place, &mut source, &mut hidden).await?;
             }
@@ -226,23 +245,28 @@ impl Migration {
     }
 
     /// Begins a name, when there is room for it.
+    ///
+    /// # Errors
+    /// What holds for all that is left.
     async fn begin(
         self: &Arc<Self>,
         place: &Arc<Place>,
         both: Both,
         deletes: bool,
-        tasks: &mut JoinSet<()>,
-    ) {
+        crowd: &mut Crowd,
+    ) -> Result<(), MigrateError> {
         let asks = self.options.mode != Mode::Move || self.options.tags_and_locks;
-        if !asks && both.matched(&place.ledger).is_all() {
-            // Nothing is asked, so nothing is waited for.
-            return self.name(place, &both, deletes).await;
+        let matched = both.matched(&place.ledger);
+        let is_all = matched.is_all();
+        let work = Work::new(both, matched, deletes);
+        if asks || !is_all {
+            return crowd.add(work).await;
         }
-        while tasks.len() >= self.options.jobs {
-            tasks.join_next().await;
+        // Nothing is asked, so nothing is waited for.
+        match self.name(place, work).await {
+            Ok(_) => Ok(()),
+            Err(held) => Err(held.error),
         }
-        let (migration, place) = (Arc::clone(self), Arc::clone(place));
-        tasks.spawn(async move { migration.name(&place, &both, deletes).await });
     }
 
     /// Ends uploads of earlier runs whose versions are gone at the source.

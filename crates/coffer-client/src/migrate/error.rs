@@ -1,6 +1,6 @@
 //! Why something did not come. A message says what happened, to what, and what to do.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::error::ClientError;
@@ -154,6 +154,17 @@ pub enum MigrateError {
         /// Why it failed.
         source: io::Error,
     },
+    /// What holds for all that is left was met.
+    #[error(
+        "{of}{error}; that holds for all that is left, so no more of it was tried: what has \
+         arrived is noted, and the same command goes on from there"
+    )]
+    Ended {
+        /// Which side said so, and a colon, where that is to be told.
+        of: &'static str,
+        /// It.
+        error: Box<MigrateError>,
+    },
     /// Another one works on the same.
     #[error(
         "another coffer moves the same bucket (it holds {path}): wait for it, or end it",
@@ -163,6 +174,21 @@ pub enum MigrateError {
         /// The ledger.
         path: PathBuf,
     },
+}
+
+/// For how much of a migration an error may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// For what met it.
+    One,
+    /// For what finds no room at the target. Something smaller may.
+    Room,
+    /// For all that the service is asked, which shows when it is asked something else.
+    Asked,
+    /// For the bucket, which shows in the same way.
+    Bucket,
+    /// For all that is left.
+    All,
 }
 
 impl From<S3Error> for MigrateError {
@@ -217,6 +243,87 @@ impl MigrateError {
             Self::Setting { .. } => "setting",
             Self::Local { .. } => "local_file_failed",
             Self::Busy { .. } => "busy",
+            Self::Ended { error, .. } => error.code(),
         }
+    }
+
+    /// The same as what ended a bucket, or all of it.
+    pub(super) fn ending(self, of: &'static str) -> Self {
+        match self {
+            ended @ Self::Ended { .. } => ended,
+            error => Self::Ended {
+                of,
+                error: Box::new(error),
+            },
+        }
+    }
+
+    /// For how much of a migration it may hold.
+    pub(super) fn reach(&self) -> Reach {
+        match self {
+            Self::Ended { error, .. } => error.reach(),
+            Self::Local { source, .. } | Self::Mover(MoverError::Local { source, .. }) => {
+                match source.kind() {
+                    ErrorKind::StorageFull
+                    | ErrorKind::QuotaExceeded
+                    | ErrorKind::ReadOnlyFilesystem => Reach::All,
+                    _ => Reach::One,
+                }
+            }
+            Self::Mover(error) if error.is_of_bucket() => Reach::Bucket,
+            Self::Mover(MoverError::S3(error)) if error.is_refused_for_good() => Reach::All,
+            Self::Mover(error @ MoverError::S3(answered)) => match answered {
+                S3Error::Broken { .. } => Reach::Asked,
+                S3Error::Refused { status: 507, .. } => Reach::Room,
+                S3Error::Refused {
+                    status: 502..=504, ..
+                } => Reach::Asked,
+                S3Error::Refused { code, .. } if code == "QuotaExceeded" => Reach::Room,
+                _ if error.is_of_service(false) => Reach::Asked,
+                _ => Reach::One,
+            },
+            _ => Reach::One,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_for_more_than_one() {
+        let refused = |status, code: &str| {
+            MigrateError::from(S3Error::Refused {
+                status,
+                code: code.to_owned(),
+                message: String::new(),
+                advice: String::new(),
+                retry_after: None,
+                outcome: None,
+            })
+        };
+        for (status, code, reach) in [
+            (403, "AccessDenied", Reach::One),
+            (500, "InternalError", Reach::One),
+            (404, "NoSuchKey", Reach::One),
+            (403, "InvalidAccessKeyId", Reach::Asked),
+            (403, "SignatureDoesNotMatch", Reach::Asked),
+            (503, "ServiceUnavailable", Reach::Asked),
+            (404, "NoSuchBucket", Reach::Bucket),
+            (507, "StorageFull", Reach::Room),
+            (403, "QuotaExceeded", Reach::Room),
+        ] {
+            assert_eq!(refused(status, code).reach(), reach, "{code}");
+        }
+        let local = |kind: ErrorKind| MigrateError::local("writing", Path::new("x"))(kind.into());
+        assert_eq!(local(ErrorKind::StorageFull).reach(), Reach::All);
+        assert_eq!(local(ErrorKind::PermissionDenied).reach(), Reach::One);
+        let unreachable = MigrateError::from(ClientError::Unreachable {
+            endpoint: String::new(),
+            problem: String::new(),
+            may_pass: true,
+        });
+        assert_eq!(unreachable.reach(), Reach::Asked);
     }
 }

@@ -5,7 +5,7 @@ mod leaving;
 use std::sync::Arc;
 
 use crate::migrate::compare::{Same, same_time};
-use crate::migrate::error::MigrateError;
+use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::ledger::identity;
 use crate::migrate::place::Place;
 use crate::migrate::plan::{Both, Matched};
@@ -35,31 +35,92 @@ impl Outcome {
     }
 }
 
+/// What is done for a name, and how far it has come.
+pub(super) struct Work {
+    both: Both,
+    matched: Matched,
+    /// False where the source has nothing at all.
+    deletes: bool,
+    next: usize,
+    is_held_up: bool,
+    has_moved: bool,
+}
+
+/// A name with what its next version met, which may hold for others, too, and is not told yet.
+pub(super) struct Held {
+    work: Work,
+    pub(super) error: MigrateError,
+}
+
+impl Work {
+    pub(super) fn new(both: Both, matched: Matched, deletes: bool) -> Self {
+        Self {
+            both,
+            matched,
+            deletes,
+            next: 0,
+            is_held_up: false,
+            has_moved: false,
+        }
+    }
+}
+
 impl Migration {
-    /// Does what is to be done for a name. `deletes` is false where the source has nothing at all.
-    pub(super) async fn name(self: &Arc<Self>, place: &Arc<Place>, both: &Both, deletes: bool) {
-        let mut matched = both.matched(&place.ledger);
-        let mut is_held_up = false;
-        for (index, of) in both.from.iter().enumerate() {
+    /// Does what is to be done for a name: whether anything of it was moved.
+    ///
+    /// # Errors
+    /// What may hold for more than the name; all else is told.
+    pub(super) async fn name(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        mut work: Work,
+    ) -> Result<bool, Box<Held>> {
+        while let Some(of) = work.both.from.get(work.next) {
             place.count(|tally| {
                 tally.markers += u64::from(of.is_marker);
                 tally.versions += u64::from(!of.is_marker);
                 tally.bytes += of.object.bytes;
             });
-            let outcome = if is_held_up {
+            let outcome = if work.is_held_up {
                 Err(MigrateError::Waits)
             } else {
-                self.version(place, both, index, &mut matched).await
+                self.version(place, &work.both, work.next, &mut work.matched)
+                    .await
             };
-            // What is compared says nothing of what follows it.
-            is_held_up |= outcome.is_err() && self.options.mode == Mode::Move;
-            self.note(place, &both.key, of, outcome);
-        }
-        for (there, used) in both.there.iter().zip(&matched.used) {
-            if !used {
-                self.left_over(place, both, there, deletes);
+            match outcome {
+                Err(error) if error.reach() != Reach::One => {
+                    return Err(Box::new(Held { work, error }));
+                }
+                outcome => self.pass(place, &mut work, outcome),
             }
         }
+        for (there, used) in work.both.there.iter().zip(&work.matched.used) {
+            if !used {
+                self.left_over(place, &work.both, there, work.deletes);
+            }
+        }
+        Ok(work.has_moved)
+    }
+
+    /// Tells what a name met, which holds for it alone, and goes on with it.
+    pub(super) async fn go_on(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        held: Held,
+    ) -> Result<bool, Box<Held>> {
+        let Held { mut work, error } = held;
+        self.pass(place, &mut work, Err(error));
+        self.name(place, work).await
+    }
+
+    /// Notes what became of the next version.
+    fn pass(&self, place: &Place, work: &mut Work, outcome: Result<Outcome, MigrateError>) {
+        // What is compared says nothing of what follows it.
+        work.is_held_up |= outcome.is_err() && self.options.mode == Mode::Move;
+        work.has_moved |= outcome.as_ref().is_ok_and(|done| done.outcome == "moved");
+        let of = &work.both.from[work.next];
+        self.note(place, &work.both.key, of, outcome);
+        work.next += 1;
     }
 
     /// Sees to one version of the source.

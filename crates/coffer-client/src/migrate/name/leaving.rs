@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 
-use tokio::task::{JoinSet, block_in_place};
+use tokio::task::{JoinError, JoinSet, block_in_place};
 
-use crate::migrate::error::MigrateError;
+use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::place::{Place, Versioning};
 use crate::migrate::plan::Both;
 use crate::migrate::report::Line;
 use crate::migrate::{Migration, Mode};
 use crate::s3::{ListedVersion, ObjectName};
+
+/// A version that was to be deleted, its name at the source, and what became of that.
+type Parting = (String, ListedVersion, Result<bool, MigrateError>);
 
 impl Migration {
     /// A version at the target that came of none that the source has now.
@@ -39,19 +42,15 @@ impl Migration {
     }
 
     /// Deletes what was found to be gone, if both lists have come in order.
-    pub(in crate::migrate) async fn leave(self: &Arc<Self>, place: &Arc<Place>, is_in_order: bool) {
-        if let Err(error) = self.leave_all(place, is_in_order).await {
-            place.count(|tally| tally.missing += 1);
-            self.missing(&place.text, &error);
-        }
-    }
-
-    async fn leave_all(
+    ///
+    /// # Errors
+    /// What holds for all that is left, or that what was noted can't be read.
+    pub(in crate::migrate) async fn leave(
         self: &Arc<Self>,
         place: &Arc<Place>,
         is_in_order: bool,
     ) -> Result<(), MigrateError> {
-        let mut tasks = JoinSet::new();
+        let mut tasks: JoinSet<Parting> = JoinSet::new();
         let mut leaving = place.ledger.leaving()?;
         let mut outcome = Ok(());
         while let Some(leaver) = block_in_place(|| leaving.next()) {
@@ -62,22 +61,48 @@ impl Migration {
                     break;
                 }
             };
-            if !is_in_order {
+            while tasks.len() >= self.options.jobs && outcome.is_ok() {
+                outcome = self.parting(place, tasks.join_next().await).await;
+            }
+            if !is_in_order || outcome.is_err() {
                 self.note_left(place, (&key, &there), "gone", None);
                 continue;
-            }
-            while tasks.len() >= self.options.jobs {
-                tasks.join_next().await;
             }
             let (migration, place) = (Arc::clone(self), Arc::clone(place));
             tasks.spawn(async move {
                 let what = (key.as_str(), &there);
                 let deleted = migration.left(&place, what, is_name_gone).await;
-                migration.parted(&place, what, deleted);
+                (key, there, deleted)
             });
         }
-        while tasks.join_next().await.is_some() {}
+        while outcome.is_ok() && !tasks.is_empty() {
+            outcome = self.parting(place, tasks.join_next().await).await;
+        }
+        tasks.shutdown().await;
         outcome
+    }
+
+    /// Notes what became of a version that was to be deleted.
+    ///
+    /// # Errors
+    /// What holds for all that is left.
+    async fn parting(
+        self: &Arc<Self>,
+        place: &Place,
+        parting: Option<Result<Parting, JoinError>>,
+    ) -> Result<(), MigrateError> {
+        let Some(Ok((key, there, deleted))) = parting else {
+            return Ok(());
+        };
+        if let Err(error) = &deleted
+            && error.reach() != Reach::One
+            && let Some(ended) = self.of_all(place).await
+        {
+            self.note_left(place, (&key, &there), "gone", None);
+            return Err(ended);
+        }
+        self.parted(place, (&key, &there), deleted);
+        Ok(())
     }
 
     /// Deletes a version, unless the source, which had nothing of its name when it was listed, has
