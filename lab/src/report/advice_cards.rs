@@ -256,7 +256,7 @@ fn why_not(row: &Row, open: &[Placement]) -> String {
     } else if has(Standing::CannotTell) {
         "the samples scatter too much".to_owned()
     } else if has(Standing::AsPlain) {
-        format!("none of them is told to take more {what} than no encryption")
+        format!("none of them is told to take more {what} than the best without encryption")
     } else {
         let most = others.iter().map(|one| one.times()).fold(1.0, f64::max);
         let most = figure(most);

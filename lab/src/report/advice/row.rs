@@ -224,8 +224,9 @@ impl Row {
             let is_told = first.cost.high < 1.0 - ROUNDED_BY;
             (is_told, 1.0 / first.cost.median)
         } else {
+            // As of all placements: none of it may take less.
             let plain = self.at(Placement::None)?;
-            (plain.is_told(), plain.times())
+            (plain.standing <= Standing::TooLittle, plain.times())
         };
         (is_told && times > 1.0 + EQUIVALENT_WITHIN).then_some(times)
     }

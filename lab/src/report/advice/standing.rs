@@ -28,15 +28,15 @@ impl Taken {
     }
 }
 
-/// How one stands to the first, which takes the least.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How one stands to the first, which takes the least: the most that can be told comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// It is told to take more, by enough to choose by: it is out of the question.
     Dearer,
-    /// It takes the same.
-    Same,
     /// It is told to take more, but by too little to choose by.
     TooLittle,
+    /// It takes the same.
+    Same,
     /// It is told to take more than the first, but not more than no encryption. Encryption saves
     /// no work, so drift or noise made as much of a difference as this is.
     AsPlain,
@@ -47,7 +47,7 @@ pub enum Standing {
 /// By what contenders are compared: the ratio of each round.
 pub(super) struct Scale {
     unit: Unit,
-    /// What no encryption takes, where that is time. Counts neither drift nor scatter.
+    /// What the best without encryption takes, where that is time. Counts neither drift nor scatter.
     plain: Option<Costs>,
 }
 
@@ -62,13 +62,12 @@ impl Scale {
         if unit.counts_instructions() {
             return scale;
         }
-        let rounds = all.iter().map(|one| one.costs.rounds.len()).max();
         scale.plain = if is_relative {
+            let rounds = all.iter().map(|one| one.costs.rounds.len()).max();
             rounds.map(|rounds| Costs::of(vec![1.0; rounds]))
         } else {
             let plain = all.iter().filter(|one| one.placement == Placement::None);
-            let first = scale.first(plain);
-            first.map(|one| one.costs.clone())
+            scale.first(plain).map(|one| one.costs.clone())
         };
         scale
     }
@@ -90,6 +89,10 @@ impl Scale {
         Some(found)
     }
 
+    fn finding(&self, one: &Costs, other: &Costs) -> Option<Finding> {
+        self.times(one, other).map(|found| found.finding)
+    }
+
     /// How one stands to another that takes less, or may.
     pub(super) fn standing(&self, one: &Taken, first: &Taken) -> Standing {
         let Some(found) = self.times(&one.costs, &first.costs) else {
@@ -100,25 +103,21 @@ impl Scale {
         } else {
             EQUIVALENT_WITHIN
         };
+        let is_little = found.ratio.median <= 1.0 + margin;
         match found.finding {
             Finding::Same => Standing::Same,
             Finding::Less | Finding::CannotTell => Standing::CannotTell,
-            Finding::More if found.ratio.median <= 1.0 + margin => Standing::TooLittle,
+            Finding::More if is_little => Standing::TooLittle,
             Finding::More if !self.is_more_than_plain(one) => Standing::AsPlain,
             Finding::More => Standing::Dearer,
         }
     }
 
+    /// What takes more than one without encryption takes more than no encryption, whatever the others
+    /// of that take: so the best is enough. No encryption itself is not held against itself.
     fn is_more_than_plain(&self, one: &Taken) -> bool {
-        let Some(plain) = self
-            .plain
-            .as_ref()
-            .filter(|_| one.placement != Placement::None)
-        else {
-            return true;
-        };
-        let found = self.times(&one.costs, plain);
-        found.is_some_and(|found| found.finding == Finding::More)
+        let is_more = |plain| self.finding(&one.costs, plain) == Some(Finding::More);
+        one.placement == Placement::None || self.plain.as_ref().is_none_or(is_more)
     }
 
     /// The one that none of the others is told to take less than: by the ratio of their rounds,
@@ -131,8 +130,7 @@ impl Scale {
         for _ in 0..PASSES {
             let before = &first.contender;
             for one in all.iter().copied().filter(|one| one.contender != *before) {
-                let found = self.times(&one.costs, &first.costs);
-                if found.is_some_and(|found| found.finding == Finding::Less) {
+                if self.finding(&one.costs, &first.costs) == Some(Finding::Less) {
                     first = one;
                 }
             }
@@ -163,21 +161,20 @@ impl Scale {
         Some(group)
     }
 
-    /// How a placement stands to the first: any of it that may take the least keeps it in question.
+    /// How a placement stands to the first: as that one of it of which the least is told, since any
+    /// that may take the least keeps it in question.
     pub(super) fn of_group(&self, group: &Group<'_>, first: &Taken) -> Standing {
-        let mut all = group.leading().map(|one| self.standing(one, first));
-        let open = all.find(|standing| *standing != Standing::Dearer);
-        open.unwrap_or(Standing::Dearer)
+        let all = group.leading().map(|one| self.standing(one, first));
+        all.max().unwrap_or(Standing::Dearer)
     }
 
     /// Whether two placements take the same, whichever takes the least.
     pub(super) fn are_same(&self, one: &Group<'_>, other: &Group<'_>) -> bool {
-        one.leading().all(|ours| {
-            other.leading().all(|theirs| {
-                let found = self.times(&ours.costs, &theirs.costs);
-                found.is_some_and(|found| found.finding == Finding::Same)
-            })
-        })
+        let pairs = one
+            .leading()
+            .flat_map(|ours| other.leading().map(move |theirs| (ours, theirs)));
+        let mut found = pairs.map(|(ours, theirs)| self.finding(&ours.costs, &theirs.costs));
+        found.all(|found| found == Some(Finding::Same))
     }
 }
 

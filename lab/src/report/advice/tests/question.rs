@@ -206,7 +206,7 @@ fn what_no_encryption_may_take_is_no_ground_to_choose() {
         let text = page(&record, &[]);
         (streams(&record).verdict, text)
     };
-    let sentence = "none of them is told to take more CPU time than no encryption.";
+    let sentence = "none of them is told to take more CPU time than the best without encryption.";
     let user = [1.08, 1.09, 1.12, 1.14, 1.30, 1.31, 1.33, 1.36, 1.40];
     let plain = [1.1, 1.12, 1.15, 1.2, 1.28, 1.6, 1.7, 1.8, 1.9];
     let (verdict, page) = of(user, plain);
@@ -217,6 +217,26 @@ fn what_no_encryption_may_take_is_no_ground_to_choose() {
     assert_eq!(verdict, Verdict::CannotTell);
     assert!(page.contains(sentence));
     assert_eq!(of(user, [0.5; 9]).0, Verdict::Choose(Placement::Client));
+}
+
+/// No encryption takes what its best contender takes: another that scatters is no ground to doubt
+/// what takes more than that one. But it may take less itself than what encrypts.
+#[test]
+fn another_without_encryption_can_take_less_but_not_make_it_take_more() {
+    let wild = [0.3, 0.4, 0.6, 2.8, 0.45, 2.9, 0.35, 3.0, 0.9];
+    let dearer = "Without encryption it took 1.10 times as much";
+    let found = |plain: f64, other: Option<&[f64]>| {
+        let plain = times(&CALM, plain);
+        let mut record = sent(&plain, [&times(&CALM, 1.2), &[5.0; 9], &CALM]);
+        let other = other.map(|other| series("sendfile", Placement::None, LARGE, &both(other)));
+        record.experiments[0].series.extend(other);
+        let verdict = streams(&record).verdict;
+        assert_eq!(verdict, Verdict::Choose(Placement::Client));
+        page(&record, &[]).contains(dearer)
+    };
+    assert!(!found(0.5, None) && !found(0.5, Some(&wild)));
+    assert!(found(1.1, None) && found(1.1, Some(&[1.3; 9])));
+    assert!(!found(1.1, Some(&times(&wild, 2.0))));
 }
 
 /// Who has no samples of a direction did not do it for nothing.
