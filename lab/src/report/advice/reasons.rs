@@ -94,6 +94,8 @@ impl Row {
     /// The same as a sentence of its own.
     pub fn told_dearer(&self) -> Option<String> {
         let times = figure(self.dearer_without()?);
+        // What is divided by may be less.
+        let bound = ["", "at least "][usize::from(self.first()?.at_most)];
         let why = if self.counted {
             "the bytes take another way"
         } else {
@@ -101,7 +103,7 @@ impl Row {
              here"
         };
         Some(format!(
-            "Without encryption it took {times} times as much. Encryption saves no work: {why}."
+            "Without encryption it took {bound}{times} times as much. Encryption saves no work: {why}."
         ))
     }
 }

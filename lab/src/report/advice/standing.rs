@@ -107,6 +107,8 @@ impl Scale {
         match found.finding {
             Finding::Same => Standing::Same,
             Finding::Less | Finding::CannotTell => Standing::CannotTell,
+            // The first may have taken less than that, so this may be any number of times as much.
+            Finding::More if is_little && first.costs.at_most => Standing::CannotTell,
             Finding::More if is_little => Standing::TooLittle,
             Finding::More if !self.is_more_than_plain(one) => Standing::AsPlain,
             Finding::More => Standing::Dearer,

@@ -239,6 +239,35 @@ fn another_without_encryption_can_take_less_but_not_make_it_take_more() {
     assert!(!found(1.1, Some(&times(&wild, 2.0))));
 }
 
+/// A program takes four ticks of the kernel's clock, and no encryption more: how much more is not
+/// told.
+#[test]
+fn what_takes_more_than_a_bound_takes_that_at_least() {
+    let told = |plain: f64, user: [f64; 9]| {
+        let own = |name, placement, cpu: [f64; 9]| {
+            let rounds = cpu.map(|cpu| (cpu - 1e-7, 1.0));
+            series(name, placement, 0, &rounds)
+        };
+        let all = vec![
+            own("none, TCP", Placement::None, [plain; 9]),
+            own("IPsec", Placement::Kernel, [0.04; 9]),
+            own("WireGuard in a program", Placement::User, user),
+        ];
+        let both = ["net/stream", "net/copy"];
+        let both = both.map(|id| experiment(id, Unit::MegabytesPerSecond, all.clone()));
+        let record = record(both.into());
+        page(&record, &[])
+    };
+    let page = told(0.2, [0.8; 9]);
+    let sentence = "Without encryption it took at least 4.00 times as much.";
+    assert!(page.contains(sentence), "{page}");
+    // That may be much more than what is told: it is not too little to choose by.
+    let shaken = [1.01, 1.02, 1.03, 1.035, 1.04, 1.06, 1.08, 1.1, 1.1];
+    let page = told(0.02, times(&shaken, 0.05));
+    assert!(!page.contains("is too little to choose by"), "{page}");
+    assert!(page.contains("CPU time came in too few ticks"), "{page}");
+}
+
 /// Who has no samples of a direction did not do it for nothing.
 #[test]
 fn a_direction_without_samples_is_not_free() {
