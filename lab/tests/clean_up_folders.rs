@@ -116,8 +116,8 @@ fn clean_tells_of_each_place() {
     for path in [&gone, &theirs] {
         fs::create_dir_all(path).expect("a folder");
     }
-    let note = "made by coffer-lab; `coffer-lab clean` removes it\nprocess 99999999\nboot x\n\
-                folders above 0\n";
+    let note = "made by coffer-lab; `coffer-lab clean` removes it\nprocess 99999999\nstarted 1\n\
+                numbers pid:[1]\nboot x\nfolders above 0\n";
     fs::write(gone.join("made-by-coffer-lab"), note).expect("a note");
     fs::write(theirs.join("thesis.txt"), "theirs").expect("a file");
     let clean = |arguments: &[&str]| {

@@ -43,10 +43,17 @@ struct Place {
 struct Found {
     what: String,
     removed: bool,
-    /// How it is removed by hand, where nothing but its name says that it is a lab's.
+    /// How it is removed by hand, where it is left alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_alone: Option<String>,
+    /// Why it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'static str>,
 }
+
+const UNPROVEN: &str = "nothing in it says that a lab made it";
+const UNKNOWN: &str =
+    "a lab made it in another container, whose processes are not seen here: it may run";
 
 /// Removes what labs left that run no more, in `folders` and `cache` and where the kernel tells of
 /// it; or only looks.
@@ -79,17 +86,19 @@ pub fn clean(folders: &[PathBuf], cache: &Path, dry_run: bool) -> Cleaning {
         };
         (one, !is_there, None)
     });
-    let unproven = there.unproven.iter();
-    let unproven = unproven.map(|one| (one, false, Some(one.by_hand())));
-    let all: Vec<_> = left.chain(unproven).collect();
+    let unproven = there.unproven.iter().map(|one| (one, UNPROVEN));
+    let alone = unproven.chain(there.unknown.iter().map(|one| (one, UNKNOWN)));
+    let alone = alone.map(|(one, why)| (one, false, Some(why)));
+    let all: Vec<_> = left.chain(alone).collect();
     let in_place = |(place, unreadable): (String, Option<String>)| Place {
         found: all
             .iter()
             .filter(|(one, ..)| place_of(one) == place)
-            .map(|(one, removed, left_alone)| Found {
+            .map(|(one, removed, why)| Found {
                 what: one.to_string(),
                 removed: *removed,
-                left_alone: left_alone.clone(),
+                left_alone: why.map(|_| one.by_hand()),
+                why: *why,
             })
             .collect(),
         place,
@@ -149,13 +158,12 @@ impl Cleaning {
             let name = &place.place;
             for one in &place.found {
                 let what = &one.what;
-                text += &match (&one.left_alone, one.removed) {
-                    (Some(by_hand), _) => format!(
-                        "left alone: {what}: nothing in it says that a lab made it; to remove it: \
-                         {by_hand}\n"
-                    ),
-                    (None, true) => format!("removed: {what}\n"),
-                    (None, false) => format!("left: {what}\n"),
+                text += &match (&one.left_alone, one.why, one.removed) {
+                    (Some(by_hand), Some(why), _) => {
+                        format!("left alone: {what}: {why}; to remove it: {by_hand}\n")
+                    }
+                    (.., true) => format!("removed: {what}\n"),
+                    (.., false) => format!("left: {what}\n"),
                 };
             }
             match &place.unreadable {
@@ -193,14 +201,7 @@ mod tests {
         let theirs = folder.join("two/coffer-lab-file-99999999");
         fs::create_dir_all(&gone).unwrap();
         fs::create_dir_all(&theirs).unwrap();
-        let note = gone.join(note::NAME);
-        note::write(&note, 0).unwrap();
-        let text = fs::read_to_string(&note).unwrap();
-        let text = text.replace(
-            &format!("process {}\n", std::process::id()),
-            "process 99999999\n",
-        );
-        fs::write(&note, text).unwrap();
+        note::plant(&gone.join(note::NAME), 0, |lab| lab.process = 99_999_999);
         fs::write(folder.join("three"), "").unwrap();
         let folders = ["one/", "two", "three"].map(|name| folder.join(name));
         let cache = folder.join("cache");

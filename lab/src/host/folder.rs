@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Doing, Result};
 use crate::host::machine::available_memory_bytes;
-use crate::host::note;
+use crate::host::note::{self, Lab, State};
 use crate::host::undo::Undo;
 
 /// How the names of all begin that the lab makes.
@@ -63,8 +63,9 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 
 /// Makes a folder that says that it is a lab's; so many of those above it were made for it.
 pub(crate) fn make(path: &Path, above: usize) -> Result<Undo> {
-    if is_own(path) {
-        // A lab that is gone had this number.
+    let noted = noted(path);
+    if noted.is_some_and(|lab| lab == Lab::own() || lab.state() == State::Gone) {
+        // That one had this number.
         let _ = remove_noted(path);
     }
     let made = || {
@@ -76,10 +77,9 @@ pub(crate) fn make(path: &Path, above: usize) -> Result<Undo> {
     Ok(Undo::making(move || remove(&gone), made)?.0)
 }
 
-/// Whether it says that this process made it.
-fn is_own(path: &Path) -> bool {
-    let note = note::read(&path.join(note::NAME));
-    note.is_some_and(|note| u32::try_from(note.process) == Ok(std::process::id()))
+/// The lab that it says made it.
+fn noted(path: &Path) -> Option<Lab> {
+    Some(note::read(&path.join(note::NAME))?.lab)
 }
 
 /// Removes a folder, and its note last: what does not go stays a lab's.
@@ -164,7 +164,7 @@ impl Room {
 /// removing: under another name the folder is not found any more. What was there before, and so
 /// could not be made, stays.
 fn remove(path: &Path) {
-    if !is_own(path) {
+    if noted(path) != Some(Lab::own()) {
         let _ = fs::remove_dir(path);
         return;
     }
@@ -245,9 +245,16 @@ mod tests {
         assert!(error.contains("coffer-lab-file-"), "{error}");
         assert!(theirs.join("thesis").is_file());
         // What an earlier lab left whose process had this number is a lab's.
-        note::write(&theirs.join(note::NAME), 0).unwrap();
+        note::plant(&theirs.join(note::NAME), 0, |lab| lab.started += "0");
         drop(Folder::new(&there, "file").unwrap());
         assert!(!theirs.exists());
+        // A lab in another container has it, too.
+        fs::create_dir(&theirs).unwrap();
+        let numbers = "pid:[1]".to_owned();
+        note::plant(&theirs.join(note::NAME), 0, |lab| lab.numbers = numbers);
+        Folder::new(&there, "file").err().unwrap();
+        assert!(theirs.join(note::NAME).is_file());
+        fs::remove_dir_all(&theirs).unwrap();
         fs::remove_dir(&there).unwrap();
     }
 

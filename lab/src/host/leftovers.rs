@@ -2,7 +2,7 @@
 //! namespaces and folders. All of them carry the number of their lab's process in their names, and
 //! programs in their environment; what belongs to a lab that still runs is left alone. So is what
 //! has such a name and no [note](crate::host::note) of a lab in it, or below it: that may be of
-//! others.
+//! others; and what was noted in another container, whose processes are not seen.
 
 mod programs;
 mod proof;
@@ -12,8 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::host::folder::{MEMORY, PREFIX, PURPOSES, remove_noted};
-use crate::host::leftovers::proof::{above, is_in_own, is_own, is_own_mapped, is_own_namespace};
-use crate::host::note;
+use crate::host::leftovers::proof::{
+    LEFT, Owner, above, of_file, of_folder_above, of_mapped, of_namespace,
+};
+use crate::host::note::{self, State};
 use crate::host::programs::{clean_up, command};
 
 /// What every lab calls its process.
@@ -43,26 +45,29 @@ pub enum Leftover {
     Above(PathBuf, Vec<PathBuf>),
 }
 
-/// All that has names of labs which run no more.
+/// All that has names of labs, but for what is of those that run.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What they left.
+    /// What those left that run no more.
     pub left: Vec<Leftover>,
     /// What nothing shows to be theirs.
     pub unproven: Vec<Leftover>,
+    /// What a lab made of which can't be told here whether it runs.
+    pub unknown: Vec<Leftover>,
 }
 
 impl Found {
     /// Sorts it.
-    fn sort<T>(
-        &mut self,
-        all: Vec<T>,
-        is_proven: impl Fn(&T) -> bool,
-        leftover: fn(T) -> Leftover,
-    ) {
-        let (left, unproven): (Vec<T>, Vec<T>) = all.into_iter().partition(is_proven);
-        self.left.extend(left.into_iter().map(leftover));
-        self.unproven.extend(unproven.into_iter().map(leftover));
+    fn sort<T>(&mut self, all: Vec<T>, owner: impl Fn(&T) -> Owner, leftover: fn(T) -> Leftover) {
+        for one in all {
+            let known = match owner(&one) {
+                Owner::Noted(State::Runs) => continue,
+                Owner::Noted(State::Gone) => &mut self.left,
+                Owner::Noted(State::Unknown) => &mut self.unknown,
+                Owner::Unproven => &mut self.unproven,
+            };
+            known.push(leftover(one));
+        }
     }
 }
 
@@ -111,22 +116,21 @@ impl Leftover {
 pub fn find(folders: &[PathBuf], cache: &Path) -> Found {
     let named = |folder: &str| -> Vec<String> {
         let all = names(Path::new(folder)).into_iter();
-        all.filter(|name| owner_of_device(name).is_some_and(is_gone))
-            .collect()
+        all.filter(|name| owner_of_device(name).is_some()).collect()
     };
     let mut found = Found::default();
     let namespaces = named(NAMESPACES);
-    let own = namespaces.iter().filter(|name| is_own_namespace(name));
-    let own: Vec<String> = own.cloned().collect();
-    found.left.extend(programs::programs(&own));
-    found.sort(mounts(), |path| is_in_own(path), Leftover::Mount);
-    found.sort(named(MAPPED), |name| is_own_mapped(name), Leftover::Mapped);
-    let is_own_loop = |(_, backing): &(PathBuf, PathBuf)| is_in_own(backing);
-    found.sort(loops(), is_own_loop, |(device, _)| Leftover::Loop(device));
-    found.sort(namespaces, |name| own.contains(name), Leftover::Namespace);
+    let left = namespaces.iter().filter(|name| of_namespace(name) == LEFT);
+    let left: Vec<String> = left.cloned().collect();
+    found.left.extend(programs::programs(&left));
+    found.sort(mounts(), |path| of_folder_above(path), Leftover::Mount);
+    found.sort(named(MAPPED), |name| of_mapped(name), Leftover::Mapped);
+    let of_loop = |(_, backing): &(PathBuf, PathBuf)| of_folder_above(backing);
+    found.sort(loops(), of_loop, |(device, _)| Leftover::Loop(device));
+    found.sort(namespaces, |name| of_namespace(name), Leftover::Namespace);
     let files = files(folders, cache);
     let above: Vec<Leftover> = files.iter().filter_map(|one| above(one, &files)).collect();
-    found.sort(files, |path| is_own(path), Leftover::Files);
+    found.sort(files, |path| of_file(path), Leftover::Files);
     found.left.extend(above);
     found
 }
@@ -190,16 +194,16 @@ fn owner_of_device(name: &str) -> Option<i32> {
     (is_link || ["", "inline", "probe"].contains(&end)).then(|| whole(number))?
 }
 
-/// The folder of a lab that is gone, in which this lies.
+/// The folder with a lab's name in which this lies.
 fn folder_of(path: &Path) -> Option<&Path> {
     path.ancestors().find(|one| {
         let name = one.file_name().and_then(OsStr::to_str);
-        name.and_then(owner_of_folder).is_some_and(is_gone)
+        name.and_then(owner_of_folder).is_some()
     })
 }
 
-/// Where labs that are gone had their folders, as mounts and loop devices tell which they left: a
-/// lab may have been told to work elsewhere.
+/// Where labs had their folders, as mounts and loop devices tell: a lab may have been told to work
+/// elsewhere.
 pub fn elsewhere() -> Vec<PathBuf> {
     let backing = loops().into_iter().map(|(_, file)| file);
     let all = mounts().into_iter().chain(backing);
@@ -207,10 +211,10 @@ pub fn elsewhere() -> Vec<PathBuf> {
     all.filter_map(parent).collect()
 }
 
-/// Whether no lab has that number: its process is gone, or another program has its number. One that
-/// has ended is gone, although the program that started it has not asked how.
+/// Whether no lab has that number: its process is gone, or another program has its number. Of what
+/// has no note more is not known.
 fn is_gone(id: i32) -> bool {
-    !is_lab(id) || state(id).is_none_or(|state| state == "Z")
+    !is_lab(id) || note::started(id).is_none()
 }
 
 /// Whether a process is a lab, which takes this name, whatever its file is called.
@@ -230,13 +234,6 @@ fn names(folder: &Path) -> Vec<String> {
 
 fn command_line(id: i32) -> String {
     fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default()
-}
-
-/// Its state (proc(5)).
-fn state(id: i32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    Some(rest.split(' ').next()?.to_owned())
 }
 
 fn in_full(point: &str) -> String {
@@ -285,7 +282,7 @@ fn files(folders: &[PathBuf], cache: &Path) -> Vec<PathBuf> {
     let below = |folder: &Path, owner: &dyn Fn(&str) -> Option<i32>| -> Vec<PathBuf> {
         let left = names(folder)
             .into_iter()
-            .filter(|name| owner(name).is_some_and(is_gone));
+            .filter(|name| owner(name).is_some());
         left.map(|name| folder.join(name)).collect()
     };
     let mut left: Vec<PathBuf> = folders

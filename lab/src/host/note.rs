@@ -22,23 +22,108 @@ const BYTES_MAX: u64 = 1024;
 /// What it says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// The lab's process.
-    pub(crate) process: i32,
-    /// Since when the system runs, by the name that the kernel gives that time.
-    pub(crate) boot: String,
+    /// Who made it.
+    pub(crate) lab: Lab,
     /// How many folders above it were made for it.
     pub(crate) above: usize,
 }
 
+/// A process, so that no other can be taken for it: numbers are given again.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Lab {
+    /// Its number.
+    pub(crate) process: i32,
+    /// When it began, in the kernel's ticks.
+    pub(crate) started: String,
+    /// By which numbers processes are counted where it runs: containers have their own.
+    pub(crate) numbers: String,
+    /// Since when the system runs, by the name that the kernel gives that time.
+    boot: String,
+}
+
+/// What can be told of a lab from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Runs,
+    Gone,
+    /// Its processes are counted by other numbers, which are not seen here.
+    Unknown,
+}
+
+impl Lab {
+    /// This process.
+    pub(crate) fn own() -> Self {
+        let process = std::process::id().cast_signed();
+        let numbers = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        Self {
+            process,
+            started: started(process).unwrap_or_default(),
+            numbers: numbers.to_string_lossy().into_owned(),
+            boot: boot(),
+        }
+    }
+
+    /// Whether the system was not started anew since.
+    pub(crate) fn is_of_this_boot(&self) -> bool {
+        self.boot == boot()
+    }
+
+    /// Whether it still runs. One that has ended is gone, although the program that started it has
+    /// not asked how.
+    pub(crate) fn state(&self) -> State {
+        let own = Self::own();
+        if self.boot != own.boot {
+            State::Gone
+        } else if self.numbers != own.numbers {
+            State::Unknown
+        } else if started(self.process).as_ref() == Some(&self.started) {
+            State::Runs
+        } else {
+            State::Gone
+        }
+    }
+}
+
+/// When a process began; None where it has ended (proc(5)).
+pub(crate) fn started(process: i32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Its name may hold anything.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let state = fields.next()?;
+    (!["Z", "X"].contains(&state)).then(|| fields.nth(18).map(str::to_owned))?
+}
+
 /// Writes one of this process; leaves nothing where that fails.
 pub(crate) fn write(path: &Path, above: usize) -> io::Result<()> {
-    let (process, boot) = (std::process::id(), boot());
-    let text = format!("{HEAD}\nprocess {process}\nboot {boot}\nfolders above {above}\n");
-    let written = fs::write(path, text);
+    let lab = Lab::own();
+    let written = fs::write(path, text(&Note { lab, above }));
     if written.is_err() {
         let _ = fs::remove_file(path);
     }
     written
+}
+
+fn text(note: &Note) -> String {
+    let Lab {
+        process,
+        started,
+        numbers,
+        boot,
+    } = &note.lab;
+    let above = note.above;
+    format!(
+        "{HEAD}\nprocess {process}\nstarted {started}\nnumbers {numbers}\nboot {boot}\n\
+         folders above {above}\n"
+    )
+}
+
+/// One of a lab that differs from this process.
+#[cfg(test)]
+pub(crate) fn plant(path: &Path, above: usize, differ: impl FnOnce(&mut Lab)) {
+    let mut lab = Lab::own();
+    differ(&mut lab);
+    fs::write(path, text(&Note { lab, above })).unwrap();
 }
 
 /// None where there is none.
@@ -53,10 +138,14 @@ pub(crate) fn read(path: &Path) -> Option<Note> {
     if lines.next()? != HEAD {
         return None;
     }
-    let mut after = |begins: &str| lines.next()?.strip_prefix(begins);
+    let mut after = |begins: &str| Some(lines.next()?.strip_prefix(begins)?.to_owned());
     Some(Note {
-        process: after("process ")?.parse().ok()?,
-        boot: after("boot ")?.to_owned(),
+        lab: Lab {
+            process: after("process ")?.parse().ok()?,
+            started: after("started ")?,
+            numbers: after("numbers ")?,
+            boot: after("boot ")?,
+        },
         above: after("folders above ")?.parse().ok()?,
     })
 }
@@ -67,7 +156,7 @@ pub(crate) fn of_namespace(name: &str) -> PathBuf {
 }
 
 /// The name of the time since the system started; empty where the kernel does not tell.
-pub(crate) fn boot() -> String {
+fn boot() -> String {
     let told = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     told.unwrap_or_default().trim().to_owned()
 }
@@ -82,15 +171,39 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let path = folder.join(NAME);
         write(&path, 2).unwrap();
-        let found = read(&path).unwrap();
-        assert_eq!((found.process as u32, found.above), (std::process::id(), 2));
-        assert_eq!(found.boot, boot());
+        let lab = Lab::own();
+        assert_eq!(lab.process.cast_unsigned(), std::process::id());
+        assert_eq!(read(&path), Some(Note { lab, above: 2 }));
         std::os::unix::fs::symlink(&path, folder.join("link")).unwrap();
         fs::write(folder.join("other"), "process 1\nboot x\nfolders above 0\n").unwrap();
-        for other in ["link", "other", "none", ""] {
+        // A number alone is no proof of a lab: what was not told when it began is none.
+        let short = format!("{HEAD}\nprocess 1\nboot x\nfolders above 0\n");
+        fs::write(folder.join("short"), short).unwrap();
+        for other in ["link", "other", "short", "none", ""] {
             assert_eq!(read(&folder.join(other)), None, "{other}");
         }
         write(&folder.join("no/such"), 0).unwrap_err();
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_number_that_was_given_again_is_no_lab_that_runs() {
+        let of = |spoil: fn(&mut Lab)| {
+            let mut lab = Lab::own();
+            spoil(&mut lab);
+            lab.state()
+        };
+        assert_eq!(of(|_| ()), State::Runs);
+        assert_eq!(of(|lab| lab.started += "0"), State::Gone);
+        assert_eq!(of(|lab| lab.process = 99_999_999), State::Gone);
+        // The system was started anew, and another container's processes are not seen.
+        assert_eq!(of(|lab| lab.boot += "0"), State::Gone);
+        assert_eq!(of(|lab| lab.numbers = "pid:[1]".to_owned()), State::Unknown);
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let process = ended.id().cast_signed();
+        while started(process).is_some() {
+            std::thread::yield_now();
+        }
+        ended.wait().unwrap();
     }
 }

@@ -1,4 +1,6 @@
 use super::*;
+use crate::host::cleaning::clean;
+use crate::host::note::Lab;
 
 #[test]
 fn owners_are_read_from_names() {
@@ -34,11 +36,8 @@ fn owners_are_read_from_names() {
 }
 
 /// A note as a lab of that process left it.
-fn plant_note(path: &Path, process: &str, above: usize) {
-    note::write(path, above).unwrap();
-    let text = fs::read_to_string(path).unwrap();
-    let own = format!("process {}\n", std::process::id());
-    fs::write(path, text.replace(&own, &format!("process {process}\n"))).unwrap();
+fn plant_note(path: &Path, process: i32, above: usize) {
+    note::plant(path, above, |lab| lab.process = process);
 }
 
 fn of(found: Vec<Leftover>, folder: &Path) -> Vec<Leftover> {
@@ -68,13 +67,13 @@ fn what_has_only_the_name_of_a_leftover_is_none() {
         fs::write(path.join("thesis"), "theirs").unwrap();
     }
     // Moved there with its note: another's number.
-    plant_note(&bare.join(note::NAME), "99999998", 0);
+    plant_note(&bare.join(note::NAME), 99_999_998, 0);
     let found = find(std::slice::from_ref(&folder), &cache);
     assert_eq!(of(found.left, &folder), []);
     let both = [run.clone(), bare.clone()].map(Leftover::Files);
     assert_eq!(of(found.unproven, &folder), both);
     assert_eq!(both[0].by_hand(), format!("rm -r '{}'", run.display()));
-    plant_note(&run.join(note::NAME), "99999999", 0);
+    plant_note(&run.join(note::NAME), 99_999_999, 0);
     let found = find(&[], &cache);
     assert_eq!(of(found.left, &folder), both[..1]);
     fs::remove_dir_all(&folder).unwrap();
@@ -86,7 +85,7 @@ fn folders_that_were_made_above_go_where_they_are_empty() {
     let place = folder.join("new/er");
     let left = place.join("coffer-lab-file-99999999");
     fs::create_dir_all(&left).unwrap();
-    plant_note(&left.join(note::NAME), "99999999", 2);
+    plant_note(&left.join(note::NAME), 99_999_999, 2);
     let places = std::slice::from_ref(&place);
     let look = || of(find(places, Path::new("/no/such/cache")).left, &folder);
     fs::write(folder.join("new/notes"), "theirs").unwrap();
@@ -107,15 +106,9 @@ fn what_belongs_to_a_lab_that_runs_is_left_alone() {
     let own = folder.join(format!("coffer-lab-file-{}", std::process::id()));
     // Above the greatest number that Linux gives a process.
     let gone = folder.join("coffer-lab-file-99999999");
-    for path in [&own, &gone] {
+    for (path, process) in [(&own, Lab::own().process), (&gone, 99_999_999)] {
         fs::create_dir_all(path.join("below")).unwrap();
-        let process = path
-            .to_string_lossy()
-            .rsplit_once('-')
-            .unwrap()
-            .1
-            .to_owned();
-        plant_note(&path.join(note::NAME), &process, 0);
+        plant_note(&path.join(note::NAME), process, 0);
     }
     let found = find(std::slice::from_ref(&folder), &folder.join("cache"));
     let found = of(found.left, &folder);
@@ -125,13 +118,52 @@ fn what_belongs_to_a_lab_that_runs_is_left_alone() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// A lab that is gone had the number of one that runs; and a lab in another container has it.
+#[test]
+fn labs_are_not_told_apart_by_their_numbers_alone() {
+    let folder = std::env::temp_dir().join(format!("lab-numbers-{}", std::process::id()));
+    let [gone, theirs] = ["file", "net"]
+        .map(|purpose| folder.join(format!("coffer-lab-{purpose}-{}", std::process::id())));
+    for path in [&gone, &theirs] {
+        fs::create_dir_all(path).unwrap();
+    }
+    note::plant(&gone.join(note::NAME), 0, |lab| lab.started += "0");
+    let elsewhere = |lab: &mut Lab| lab.numbers = "pid:[1]".to_owned();
+    note::plant(&theirs.join(note::NAME), 0, elsewhere);
+    // No process here has that number.
+    let other = folder.join("coffer-lab-file-99999999");
+    fs::create_dir(&other).unwrap();
+    note::plant(&other.join(note::NAME), 0, |lab| {
+        lab.process = 99_999_999;
+        elsewhere(lab);
+    });
+    let found = find(std::slice::from_ref(&folder), Path::new("/no/such/cache"));
+    let cleaned = clean(
+        std::slice::from_ref(&folder),
+        Path::new("/no/such/cache"),
+        false,
+    );
+    let there = [&gone, &theirs, &other].map(|path| path.exists());
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(of(found.left, &folder), [Leftover::Files(gone)]);
+    let unknown = [other.clone(), theirs].map(Leftover::Files);
+    assert_eq!(of(found.unknown, &folder), unknown);
+    assert_eq!(there, [false, true, true]);
+    let text = cleaned.text();
+    let told = format!(
+        "left alone: {}: a lab made it in another container",
+        other.display()
+    );
+    assert!(text.contains(&told) && cleaned.stays().is_empty(), "{text}");
+}
+
 #[test]
 fn what_lies_in_memory_is_found_without_being_named() {
     let upload = Path::new(MEMORY).join("coffer-lab-upload-99999999");
     if fs::create_dir(&upload).is_err() {
         return;
     }
-    plant_note(&upload.join(note::NAME), "99999999", 0);
+    plant_note(&upload.join(note::NAME), 99_999_999, 0);
     let found = find(&[], Path::new("/no/such/cache")).left;
     let one = Leftover::Files(upload.clone());
     assert!(found.contains(&one) && remove(&one) && !upload.exists());
