@@ -78,7 +78,7 @@ pub(super) fn section(group: &Group<'_>, record: &Record, published: &[Published
     html! {
         section id=(group.anchor) {
             h2 { (group.title) }
-            @if let Some(missing) = without_memory(group, record) { p.quiet { (missing) } }
+            @if let Some(missing) = without_memory(group, record) { (missing) }
             div.plots {
                 @if let Some(drawn) = waterfall {
                     (drawn)
@@ -93,18 +93,25 @@ pub(super) fn section(group: &Group<'_>, record: &Record, published: &[Published
 }
 
 /// What stands with ciphers where there is no figure of what memory gives.
-fn without_memory(group: &Group<'_>, record: &Record) -> Option<&'static str> {
+fn without_memory(group: &Group<'_>, record: &Record) -> Option<Markup> {
     let is_cipher = group.anchor.starts_with("raw-") && anchor(MEMORY_COPY) != group.anchor;
     let measured = |one: &Experiment| !one.places().is_empty();
     if !is_cipher || record.experiment(MEMORY_COPY).is_some_and(measured) {
         return None;
     }
     let mut all = group.experiments.iter();
-    Some(if all.any(|one| one.unit.counts_instructions()) {
-        "What memory gives is missing here: where instructions are counted, none is simulated."
-    } else {
-        "What memory gives (raw/memory/copy) is missing in this record: whether it sets a limit to \
-         these speeds is not told."
+    let is_counted = all.any(|one| one.unit.counts_instructions());
+    Some(html! {
+        p.quiet {
+            @if is_counted {
+                "What memory gives is missing here: where instructions are counted, none is simulated."
+            } @else {
+                "What memory gives (raw/memory/copy) is missing in this record: whether it sets a "
+                "limit to these speeds is not told. " code { "coffer-lab raw --json FILE.json" }
+                " measures it, where 1 GiB of memory is available, or eight times what the caches "
+                "of the last level hold together where that is more."
+            }
+        }
     })
 }
 
@@ -245,11 +252,9 @@ mod tests {
             of("raw/aes-256-gcm/encrypt", time),
             of("net/stream", time),
         ]);
-        assert_eq!(
-            alone.matches("is missing in this record").count(),
-            1,
-            "{alone}"
-        );
+        for part in ["is missing in this record", "<code>coffer-lab raw --json"] {
+            assert_eq!(alone.matches(part).count(), 1, "{alone}");
+        }
         let both = said(vec![
             of("raw/aes-256-gcm/encrypt", time),
             of(MEMORY_COPY, time),
