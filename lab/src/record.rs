@@ -216,6 +216,9 @@ const TICK_TOLERANCE: f64 = 1e-4;
 /// Fewer ticks tell more about when the clock ticked than about the work.
 pub const COARSE_SECONDS: f64 = 5.0 * TICK_SECONDS;
 
+/// Of two lengths that differ by less, what begins and ends once weighs the same.
+pub const SAME_LENGTH: f64 = 1.2;
+
 /// The samples of one contender at one place of the axis, one a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
@@ -233,6 +236,12 @@ impl Point {
     pub fn unended(&self, unit: Unit) -> usize {
         let all = self.samples.iter();
         all.filter(|one| one.ended_nothing(unit)).count()
+    }
+
+    /// How many transfers, or else bytes, each round is of.
+    pub fn length(&self) -> Option<f64> {
+        let first = self.samples.first()?;
+        Some(first.counts.map_or(first.bytes, |counts| counts.transfers) as f64)
     }
 
     /// The figures of all rounds. None at all where nothing ended in one of them: it has none, and

@@ -97,6 +97,47 @@ def test_the_same_is_no_difference_where_it_can_be_told(tmp_path):
         assert {mark for mark, _, _ in browser.run(told % (2, 3))} == {"no difference"}
 
 
+def test_other_amounts_of_work_are_not_divided(tmp_path):
+    """Counts of a shorter run, and files of another size, stand without a ratio, and say why."""
+    (tmp_path / "machines").mkdir()
+    for name in ("example", "kernel-debian-6.1"):
+        record = json.loads((RECORDS / f"{name}.json").read_text())
+        (tmp_path / f"machines/{name}.json").write_text(json.dumps(record))
+        for one in record["experiments"]:
+            for series in one["series"]:
+                for sample in (x for point in series["points"] for x in point["samples"]):
+                    # Half of the work in half of the time.
+                    sample["bytes"] //= 2
+                    sample["wall_seconds"] /= 2
+                    if sample.get("counts"):
+                        sample["counts"]["transfers"] = max(1, sample["counts"]["transfers"] // 2)
+        (tmp_path / f"machines/half-{name}.json").write_text(json.dumps(record))
+    command = [LAB, "site", tmp_path / "out", "--machines", tmp_path / "machines"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    told = """(() => { const picker = document.querySelector("#picker");
+      picker.elements.base.value = "%d";
+      picker.dispatchEvent(new Event("change", { bubbles: true }));
+      return [...document.querySelectorAll("td[data-median][data-machine='%d']")].map((one) =>
+        [one.closest("details").id.split("-")[0], one.querySelector("b")?.textContent]); })()"""
+    machines = ["example", "half-example", "half-kernel-debian-6.1", "kernel-debian-6.1"]
+    with Browser(tmp_path) as browser:
+        browser.open((tmp_path / "out/index.html").as_uri(), 1400, 900, "light")
+        option = "[...document.querySelector('#picker [name=base]').options].map((x) => x.text)"
+        assert browser.run(option)[1:] == machines
+        timed = browser.run(told % (0, 1))
+        counted = browser.run(told % (3, 2))
+        mixed = browser.run(told % (0, 3))
+    other = "– {} did another amount of work"
+    for family, mark in timed:
+        # Rates of what goes on for as long as each other are divided.
+        assert family not in ("file", "net") or mark == other.format("example"), (family, mark)
+    assert any(family == "raw" and "–" not in mark for family, mark in timed)
+    left = [mark for _, mark in counted if mark != other.format("kernel-debian-6.1")]
+    # A single request has no half.
+    assert len(left) < len(counted) / 20, left
+    assert {mark for _, mark in mixed if mark} == {"– example has another unit"}
+
+
 def test_what_is_no_record_is_refused_by_name(tmp_path):
     (tmp_path / "strange.json").write_text('{"format": 1}')
     command = [LAB, "site", tmp_path / "out", "--machines", tmp_path]

@@ -7,15 +7,12 @@ use std::path::Path;
 use crate::contender::Placement;
 use crate::error::{Doing, LabError, Result};
 use crate::record::check::{BYTES_MAX, fault, fault_of_texts};
-use crate::record::{Experiment, FORMAT, Point, Record, Series};
+use crate::record::{Experiment, FORMAT, Point, Record, SAME_LENGTH, Series};
 use crate::report::advice::baseline;
 use crate::report::table::{figure, interval, none_ended, place, warnings};
 use coffer_measure::comparison::{self, Comparison, Finding};
 use coffer_measure::statistics::ratios;
 use serde_json::Value;
-
-/// Of two lengths that differ by less, what begins and ends once weighs the same.
-const SAME_LENGTH: f64 = 1.2;
 
 /// What no interval of a run holds.
 const DRIFT: &str = "\
@@ -189,11 +186,7 @@ fn noise(ours: &Experiment, theirs: &Experiment) -> String {
 
 /// Whether as much was measured of both, in each round.
 fn are_as_long(a: &Point, b: &Point) -> bool {
-    let length = |one: &Point| {
-        let first = one.samples.first()?;
-        Some(first.counts.map_or(first.bytes, |counts| counts.transfers) as f64)
-    };
-    let (Some(a), Some(b)) = (length(a), length(b)) else {
+    let (Some(a), Some(b)) = (a.length(), b.length()) else {
         return false;
     };
     a.max(b) < SAME_LENGTH * a.min(b)

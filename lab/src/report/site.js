@@ -4,6 +4,15 @@
   const cells = [...document.querySelectorAll("[data-machine]")];
   const figures = cells.filter((cell) => cell.dataset.median);
   const told = new Map(figures.map((cell) => [cell, cell.innerHTML]));
+  // Why figures are not divided by those of another machine.
+  const differsBy = (own, theirs) => {
+    const [a, b] = [Number(own.amount), Number(theirs.amount)];
+    const near = "counted" in own && Math.max(a, b) < picker.dataset.length * Math.min(a, b);
+    if (own.unit !== theirs.unit) return "has another unit";
+    if (own.version !== theirs.version) return "did another version of this";
+    if (own.amount !== theirs.amount && !near) return "did another amount of work";
+    return null;
+  };
   const draw = () => {
     const base = picker.elements.base.value;
     const shown = new Set([...picker.querySelectorAll("[name=shown]:checked")].map((one) => one.value));
@@ -20,7 +29,8 @@
       const [least, most] = [own.low / theirs.high, own.high / theirs.low];
       const within = 1 + Number(picker.dataset.within);
       const rounded = Number(picker.dataset.rounded);
-      if (own.kind !== theirs.kind) mark.textContent = "no comparison";
+      const differs = differsBy(own, theirs);
+      if (differs) mark.textContent = `– ${picker.elements.base.selectedOptions[0].text} ${differs}`;
       else if ("few" in own || "few" in theirs) mark.textContent = "can’t tell";
       else if (least >= 1 / within && most <= within) mark.textContent = "no difference";
       else if (least < 1 + rounded && most >= 1 - rounded) mark.textContent = "can’t tell";

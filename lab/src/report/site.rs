@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::error::{Doing, LabError, Result};
 use crate::record::published::published;
-use crate::record::{COMMIT, Experiment, Record};
+use crate::record::{COMMIT, Experiment, Point, Record, SAME_LENGTH};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::advice_cards::told;
 use crate::report::experiments::groups;
@@ -135,7 +135,8 @@ fn index(machines: &[Machine]) -> String {
 /// Which machines are shown, and which one the others are held against.
 fn picker(machines: &[Machine]) -> Markup {
     html! {
-        form #picker data-within=(EQUIVALENT_WITHIN) data-rounded=(ROUNDED_BY) {
+        form #picker data-within=(EQUIVALENT_WITHIN) data-rounded=(ROUNDED_BY)
+            data-length=(SAME_LENGTH) {
             label {
                 "Figures relative to "
                 select name="base" {
@@ -275,6 +276,15 @@ fn places(found: &[Option<&Experiment>]) -> Vec<u64> {
     all
 }
 
+/// How much was done in a round, where figures of another amount are of other work. Counts are: what
+/// begins and ends once weighs more in a shorter run.
+fn amount(experiment: &Experiment, point: &Point) -> Option<f64> {
+    if experiment.unit.counts_instructions() {
+        return point.length();
+    }
+    experiment.amount(point).map(|bytes| bytes as f64)
+}
+
 fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Markup {
     let point = |experiment: &&Experiment| {
         let point = experiment.of(name)?.at(x)?;
@@ -297,14 +307,13 @@ fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Ma
                 @match experiment.and_then(|one| Some((one, point(&one)?))) {
                     Some((one, found)) => {
                         // Only the same unit of the same version and amount may be divided.
-                        @let amount = one.of(name).and_then(|of| one.amount(of.at(x)?));
-                        @let amount = amount.map_or(String::new(), |bytes| format!(" {bytes} B"));
-                        @let kind = format!("{} v{}{amount}", one.unit.name(), one.version);
-                        @let few = !one.unit.counts_instructions()
-                            && found.confidence < CONFIDENCE;
-                        td data-machine=(index) data-kind=(kind) data-median=(found.median)
+                        @let (unit, counted) = (one.unit, one.unit.counts_instructions());
+                        @let amount = one.of(name).and_then(|of| amount(one, of.at(x)?));
+                        @let few = !counted && found.confidence < CONFIDENCE;
+                        td data-machine=(index) data-unit=(unit.name()) data-version=(one.version)
+                            data-amount=[amount] data-median=(found.median)
                             data-low=(found.low) data-high=(found.high)
-                            data-less[one.unit.less_is_better()] data-few[few] {
+                            data-less[unit.less_is_better()] data-few[few] data-counted[counted] {
                             (figure(found.median)) " "
                             small { (one.unit.short()) (interval(&found)) }
                         }

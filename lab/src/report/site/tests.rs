@@ -69,8 +69,9 @@ fn each_machine_has_a_page_and_a_column() {
     assert_eq!(write(&machines, &to).unwrap(), 3);
     let page = fs::read_to_string(to.join("index.html")).unwrap();
     assert!(page.contains("data-median=\"200\"") && page.contains("data-median=\"50\""));
-    // What goes on until so many bytes are through is of one kind with as many only.
-    let kinds = ["200", "50"].map(|speed| format!("data-kind=\"MB/s v2 {speed}000000 B\""));
+    // What goes on until so many bytes are through is divided by as many only.
+    let kind = "data-unit=\"MB/s\" data-version=\"2\" data-amount=";
+    let kinds = ["200", "50"].map(|speed| format!("{kind}\"{speed}000000\""));
     assert!(kinds.iter().all(|kind| page.contains(kind)), "{page}");
     assert!(page.contains("href=\"slow.html\"") && to.join("slow.html").is_file());
     assert!(page.contains("&lt;one&gt;") && !page.contains("<one>"));
