@@ -1,4 +1,4 @@
-//! Medians and how sure they are, spreads, percentiles.
+//! Medians and how sure they are, percentiles.
 //!
 //! The interval of a median is taken from the samples' order: between the k-th smallest and the
 //! k-th largest of n independent samples lies the true median with probability
@@ -27,16 +27,25 @@ pub struct Estimate {
 impl Estimate {
     /// None when there are no samples.
     pub fn of(samples: &[f64]) -> Option<Self> {
-        let median = median(samples)?;
         let count = samples.len();
         let is_sure = |rank: &usize| coverage(count, *rank) >= CONFIDENCE;
-        let rank = (1..=count.div_ceil(2)).rev().find(is_sure).unwrap_or(1);
-        let (low, high) = ends(&sorted(samples), rank);
+        let rank = (1..=count.div_ceil(2)).rev().find(is_sure);
+        Self::between(samples, rank.unwrap_or(1))
+    }
+
+    /// From the smallest to the largest.
+    pub fn range(samples: &[f64]) -> Option<Self> {
+        Self::between(samples, 1)
+    }
+
+    fn between(samples: &[f64], rank: usize) -> Option<Self> {
+        let median = median(samples)?;
+        let (low, high) = ends(samples, rank);
         Some(Self {
             median,
             low,
             high,
-            confidence: coverage(count, rank),
+            confidence: coverage(samples.len(), rank),
         })
     }
 
@@ -55,26 +64,6 @@ pub(crate) fn coverage(count: usize, rank: usize) -> f64 {
         term *= (count - k) as f64 / (k + 1) as f64;
     }
     (1.0 - 2.0 * below).max(0.0)
-}
-
-/// What several rounds of one figure come to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Spread {
-    /// The middle one, or the mean of the two in the middle.
-    pub median: f64,
-    /// The smallest.
-    pub min: f64,
-    /// The largest.
-    pub max: f64,
-}
-
-impl Spread {
-    /// None: there is nothing to look at.
-    pub fn of(samples: &[f64]) -> Option<Self> {
-        let median = median(samples)?;
-        let (min, max) = ends(&sorted(samples), 1);
-        Some(Self { median, min, max })
-    }
 }
 
 /// The ratio of each round. Rounds are interleaved, so what disturbs the machine for a while
@@ -105,14 +94,10 @@ pub(crate) fn middle(values: &mut [f64]) -> f64 {
     (lower + upper) / 2.0
 }
 
-pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
-    let mut sorted = samples.to_vec();
+/// The `rank`-th smallest and largest of values, of which there are as many.
+pub(crate) fn ends(values: &[f64], rank: usize) -> (f64, f64) {
+    let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-/// The `rank`-th smallest and largest of sorted values, of which there are as many.
-pub(crate) fn ends(sorted: &[f64], rank: usize) -> (f64, f64) {
     (sorted[rank - 1], sorted[sorted.len() - rank])
 }
 
@@ -122,12 +107,12 @@ mod tests {
 
     #[test]
     fn medians_of_odd_and_even_counts_need_no_order() {
-        for count in 1..40_u32 {
-            let shaken = (0..count).map(|at| f64::from(at * 7919 % 31) - 9.0);
-            let shaken: Vec<f64> = shaken.collect();
-            let in_order = sorted(&shaken);
-            let [below, above] = [(count - 1) / 2, count / 2].map(|at| in_order[at as usize]);
-            assert_eq!(median(&shaken), Some((below + above) / 2.0), "{count}");
+        for count in 1..40 {
+            // 7 and 41 have no common factor: each number once, in no order.
+            let all: Vec<f64> = (0..count).map(|at| f64::from(at * 7 % 41)).collect();
+            let rank = all.len().div_ceil(2);
+            let (upper, lower) = ends(&all, rank);
+            assert_eq!(median(&all), Some((lower + upper) / 2.0), "{count}");
         }
         assert_eq!((median(&[]), Estimate::of(&[])), (None, None));
     }
@@ -143,19 +128,9 @@ mod tests {
             let ends = (f64::from(rank), f64::from(count + 1 - rank));
             assert_eq!((found.low, found.high), ends, "{count}");
             assert!((found.confidence - sure).abs() < 5e-5, "{count}");
+            let range = Estimate::range(&samples).unwrap();
+            assert_eq!((range.low, range.high), (1.0, f64::from(count)));
         }
-    }
-
-    #[test]
-    fn spreads() {
-        let all = Spread::of(&[4.0, 1.0, 2.0, 3.0]).unwrap();
-        assert_eq!((all.median, all.min, all.max), (2.5, 1.0, 4.0));
-        assert_eq!(Spread::of(&[]), None);
-    }
-
-    #[test]
-    fn ratios_pair_the_rounds() {
-        assert_eq!(ratios(&[1.0, 6.0], &[2.0, 3.0]), [0.5, 2.0]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use coffer_measure::comparison;
-use coffer_measure::statistics::{self, Estimate, Spread};
+use coffer_measure::statistics::{self, Estimate};
 
 /// What a figure tells. The order is that of the table's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -124,7 +124,7 @@ pub enum Target {
 
 impl Target {
     fn reached(self, work: &Work) -> Option<bool> {
-        let value = || Spread::of(&work.series.first()?.values(work.key));
+        let value = || Estimate::range(&work.series.first()?.values(work.key));
         Some(match self {
             Self::RatioAtMost(most) => work.ratio()?.median <= most,
             Self::RatioAtLeast(least) => work.ratio()?.median >= least,
@@ -180,8 +180,8 @@ impl Work {
     }
 
     /// The median of [`Work::ratios`].
-    pub fn ratio(&self) -> Option<Spread> {
-        Spread::of(&self.ratios()?)
+    pub fn ratio(&self) -> Option<Estimate> {
+        Estimate::range(&self.ratios()?)
     }
 
     /// The median of [`Work::ratios`] with its interval, a bootstrap; None where there are too few
@@ -231,14 +231,8 @@ mod tests {
             series: vec![series(&[0.7, 0.5, 0.9]), series(&[1.0, 1.0, 1.0])],
             target: Some(Target::RatioAtMost(0.72)),
         };
-        assert_eq!(
-            work.ratio(),
-            Some(Spread {
-                median: 0.7,
-                min: 0.5,
-                max: 0.9
-            })
-        );
+        let ratio = work.ratio().unwrap();
+        assert_eq!((ratio.median, ratio.low, ratio.high), (0.7, 0.5, 0.9));
         assert_eq!(work.reached(), Some(true));
         work.target = Some(Target::RatioAtLeast(0.72));
         assert_eq!(work.reached(), Some(false));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::report::figures::{Report, Series, Target, Work};
-use coffer_measure::statistics::{Estimate, Spread};
+use coffer_measure::statistics::Estimate;
 
 const HEADINGS: [&str; 6] = [
     "work",
@@ -76,7 +76,7 @@ type Row = [String; 6];
 fn rows(work: &Work) -> Vec<Row> {
     let row = |(index, series): (usize, &Series)| {
         let ours = index == 0;
-        let spread = Spread::of(&series.values(work.key));
+        let spread = Estimate::range(&series.values(work.key));
         let figure = |spread| figure(spread, |value| work.key.format(value));
         let ratio = if ours { work.ratio() } else { None };
         let target = work
@@ -107,7 +107,7 @@ fn rows(work: &Work) -> Vec<Row> {
 }
 
 /// The ratio, with its interval where that is what the target is about.
-fn ratio(work: &Work, spread: Spread) -> String {
+fn ratio(work: &Work, spread: Estimate) -> String {
     let text = figure(spread, |value| format!("{value:.3}"));
     match (work.target, work.interval()) {
         (Some(Target::IntervalAtMost(_)), Some(Estimate { low, high, .. })) => {
@@ -125,7 +125,7 @@ fn details(work: &Work, series: &Series) -> Option<String> {
         .filter(|&quantity| quantity != work.key);
     let figures: Vec<String> = others
         .filter_map(|quantity| {
-            let spread = Spread::of(&series.values(quantity))?;
+            let spread = Estimate::range(&series.values(quantity))?;
             let text = figure(spread, |value| quantity.format(value));
             Some(format!("{text} {}", quantity.unit()))
         })
@@ -135,8 +135,8 @@ fn details(work: &Work, series: &Series) -> Option<String> {
 }
 
 /// The median, and the spread where there is one.
-fn figure(spread: Spread, format: impl Fn(f64) -> String) -> String {
-    let [median, min, max] = [spread.median, spread.min, spread.max].map(format);
+fn figure(spread: Estimate, format: impl Fn(f64) -> String) -> String {
+    let [median, min, max] = [spread.median, spread.low, spread.high].map(format);
     if min == max {
         median
     } else {
