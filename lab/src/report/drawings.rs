@@ -46,11 +46,11 @@ pub(super) fn drawings(
     published: &[Published],
 ) -> Vec<Markup> {
     let others = |one: &Experiment| {
-        let marks = of_others(one, &of_experiment(published, &one.id)).into_iter();
-        marks.map(|(_, mark)| mark).collect::<Vec<_>>()
+        let marks = of_others(one, &of_experiment(published, &one.id));
+        Vec::from_iter(marks.into_iter().map(|(_, mark)| mark))
     };
     let direction = |one: &Experiment| (one.id.replace("decrypt", "encrypt"), one.unit);
-    let kin = all.iter().copied();
+    let kin = all.iter();
     let kin = kin.filter(|one| direction(one) == direction(experiment));
     let family = Vec::from_iter(kin.flat_map(|one| [measured(one), others(one)].concat()));
     let (own, mut others) = (measured(experiment), others(experiment));
@@ -93,10 +93,7 @@ fn times_one(experiment: &Experiment, name: &str, x: u64) -> Option<String> {
     let series = experiment.of(name)?;
     let found = series.at(x)?.compared(series.at(1)?, experiment.unit)?;
     let (times, range) = (figure(found.ratio.median), interval(&found.ratio));
-    let doubt = match found.finding {
-        Finding::CannotTell => " ?",
-        _ => "",
-    };
+    let doubt = ["", " ?"][usize::from(found.finding == Finding::CannotTell)];
     Some(format!(" · × {times}{range}{doubt}"))
 }
 
@@ -193,25 +190,25 @@ mod tests {
     use crate::record::planted::{experiment, point, series};
     use crate::record::published::published;
 
+    fn threads(id: &str, points: Vec<Point>) -> Experiment {
+        let all = vec![series("openssl speed", Placement::User, points)];
+        let mut threads = experiment(id, Unit::MegabytesPerSecond, all);
+        threads.axis = Axis::Threads;
+        threads
+    }
+
     /// The machine was slowed down for a while: its medians are of different rounds.
     #[test]
     fn threads_are_compared_with_one_thread_of_the_same_round() {
-        let drawn = |one: &[f64], two: &[f64]| {
-            let points = vec![point(1, one), point(2, two)];
-            let all = vec![series("openssl speed", Placement::User, points)];
-            let threads = Experiment {
-                axis: Axis::Threads,
-                ..experiment("raw/x", Unit::MegabytesPerSecond, all)
-            };
-            drawings(&threads, &[&threads], &[])[0]
-                .clone()
-                .into_string()
-        };
         let one = [100.0, 100.0, 100.0, 100.0, 50.0, 50.0];
-        let told = drawn(&one, &[130.0, 130.0, 120.0, 120.0, 62.0, 62.0]);
+        let drawn = |two: &[f64]| {
+            let threads = threads("raw/x", vec![point(1, &one), point(2, two)]);
+            drawings(&threads, &[&threads], &[])[0].0.clone()
+        };
+        let told = drawn(&[130.0, 130.0, 120.0, 120.0, 62.0, 62.0]);
         assert!(told.contains("user · × 1.24 (1.20–1.30)<"), "{told}");
         // Their medians say 0.90.
-        let unsure = drawn(&one, &[90.0, 90.0, 110.0, 110.0, 60.0, 60.0]);
+        let unsure = drawn(&[90.0, 90.0, 110.0, 110.0, 60.0, 60.0]);
         assert!(unsure.contains("user · × 1.10 (0.90–1.20) ?<"), "{unsure}");
     }
 
@@ -221,13 +218,11 @@ mod tests {
         let published = published().unwrap();
         let drawn = |most| {
             let points = [1, most].map(|x| point(x, &[1.0])).into();
-            let all = vec![series("openssl speed", Placement::User, points)];
-            let mut threads = experiment("raw/openssl-speed", Unit::MegabytesPerSecond, all);
-            threads.axis = Axis::Threads;
+            let threads = threads("raw/openssl-speed", points);
             let all = of_others(&threads, &of_experiment(&published, &threads.id));
-            all.iter().map(|(_, mark)| mark.x).collect::<Vec<_>>()
+            Vec::from_iter(all.iter().map(|(_, mark)| mark.x))
         };
-        assert_eq!(drawn(2), Vec::<u64>::new());
+        assert!(drawn(2).is_empty());
         let four = drawn(4);
         assert!(!four.is_empty() && four.iter().all(|x| *x == 4), "{four:?}");
     }

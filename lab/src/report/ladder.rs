@@ -15,9 +15,11 @@ use crate::report::table::figure;
 pub(super) fn waterfall(all: &[&Experiment], published: &[Published]) -> Option<Markup> {
     let ladders = all.iter().map(|one| Some((*one, shares::ladder(one)?)));
     let ladders: Vec<(&Experiment, Ladder)> = ladders.collect::<Option<_>>()?;
-    let (first, steps) = (ladders.first()?.0, &ladders.first()?.1.steps);
-    let differs = |(_, one): &(&Experiment, Ladder)| one.steps.len() != steps.len();
-    if ladders.iter().any(differs) {
+    let (first, Ladder { steps, .. }) = ladders.first()?;
+    if ladders
+        .iter()
+        .any(|(_, one)| one.steps.len() != steps.len())
+    {
         return None;
     }
     let begin = first.series.first().map_or("", |one| &one.contender.name);
@@ -68,12 +70,10 @@ fn column(experiment: &Experiment, ladder: &Ladder) -> Vec<Markup> {
         let ends = (after.min(before), after.max(before));
         (ends, format!("saves {saved}"), told)
     };
-    let last = ladder.steps.last().map_or(ladder.first, |step| step.cost);
-    let steps = ladder.steps.iter().map(step);
-    let costs = ladder.steps.iter().map(|step| step.cost);
-    let most = costs.fold(ladder.first, f64::max);
-    let cells = once(whole(ladder.first)).chain(steps);
-    let cells = cells.chain(once(whole(last))).enumerate();
+    let costs = || once(ladder.first).chain(ladder.steps.iter().map(|step| step.cost));
+    let (most, last) = (costs().fold(0.0, f64::max), costs().last());
+    let cells = once(whole(ladder.first)).chain(ladder.steps.iter().map(step));
+    let cells = cells.chain(last.map(whole)).enumerate();
     let drawn = cells.map(|(row, ((from, to), shown, told))| {
         let drawn = html! { (bar((from / most, to / most), None)) b { (shown) } };
         let told = format!("{}{told} {unit}", experiment.title);

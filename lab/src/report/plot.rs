@@ -121,7 +121,7 @@ mod tests {
             mark("user s0", "a", 0, 100.0),
             mark("required", "b", 0, 55.0),
         ];
-        let drawn = bars("t", "here", &rows, &rows).unwrap().into_string();
+        let drawn = bars("t", "here", &rows, &rows).unwrap().0;
         for part in [
             "left:0.00%;width:90.91%",
             "width:50.00%",

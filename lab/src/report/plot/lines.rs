@@ -55,14 +55,14 @@ pub fn lines(
     let names: f64 = drawn.iter().map(|line| height_of_name(line)).sum();
     let ends = family.iter().map(|mark| <[f64; 2]>::from(mark.interval));
     let frame = Frame {
-        // The horizontal axis reaches to figures of others, too.
+        // It reaches to figures of others, too.
         x: Scale::over(measured.iter().chain(others).map(|mark| mark.x as f64))?,
         y: Scale::over(ends.flatten())?,
         height: HEIGHT.max(names + ROW),
     };
     let rows = drawn.len();
-    let groups = drawn.iter().copied();
-    let groups = groups.chain(others.chunk_by(|a, b| a.x == b.x));
+    let others = others.chunk_by(|a, b| a.x == b.x);
+    let groups = drawn.iter().copied().chain(others);
     Some(html! {
         div.chart.lines role="group" aria-label=(experiment.title) tabindex="0" {
             div.frame style=(format!("height:{}px", frame.height)) {
@@ -169,9 +169,7 @@ mod tests {
             mark("required", "required 40", 16, 40.0),
         ];
         assert!(lines(&experiment, &[], &[], &[]).is_none());
-        let drawn = lines(&experiment, &all, &others, &all)
-            .unwrap()
-            .into_string();
+        let drawn = lines(&experiment, &all, &others, &all).unwrap().0;
         for (part, count) in [
             ("aria-label=\"&lt;t&gt;\"", 1),
             (">1 KiB<", 1),
@@ -185,30 +183,29 @@ mod tests {
         ] {
             assert_eq!(drawn.matches(part).count(), count, "{part}");
         }
-        for one in all.iter().chain(&others) {
-            assert!(drawn.contains(&format!("\"{}\"", one.told)), "{}", one.told);
-        }
-        for Mark { name, .. } in &others {
-            assert!(drawn.contains(&format!(">{name}</span>")), "{name}");
+        let told = all
+            .iter()
+            .chain(&others)
+            .map(|one| format!("\"{}\"", one.told));
+        let named = others.iter().map(|one| format!(">{}</span>", one.name));
+        for part in told.chain(named) {
+            assert!(drawn.contains(&part), "{part}");
         }
     }
 
     /// Letters may be wider than those that rows are counted by: what has no room is not drawn over
     /// the next name.
     #[test]
-    fn a_name_has_no_more_room_than_its_rows() {
-        let experiment = Experiment::new("net/x", Axis::BlockBytes, Unit::MegabytesPerSecond);
-        let wide = "W".repeat(160);
-        let all = [(1, 1.0), (2, 2.0)].map(|(x, value)| mark("user s0", &wide, x, value));
-        let drawn = lines(&experiment, &all, &[], &all).unwrap();
-        assert!(drawn.into_string().contains(";--height:144px\"><svg"));
-    }
-
-    #[test]
-    fn names_take_the_rows_that_their_words_need() {
-        let rows = |name: &str| height_of_name(&[mark("user s0", name, 1, 1.0)]) / ROW;
+    fn a_name_has_no_more_room_than_the_rows_of_its_words() {
         let long = "ChaCha20-Poly1305, AF_ALG rfc7539(chacha20,poly1305)";
-        let names = ["aws-lc-rs", "XAES-256-GCM, RustCrypto", long];
-        assert_eq!(names.map(rows), [1.0, 2.0, 4.0]);
+        let wide = "W".repeat(160);
+        let names = ["aws-lc-rs", "XAES-256-GCM, RustCrypto", long, &wide];
+        for (name, rows) in names.into_iter().zip([1, 2, 4, 8]) {
+            let experiment = Experiment::new("net/x", Axis::BlockBytes, Unit::MegabytesPerSecond);
+            let all = [(1, 1.0), (2, 2.0)].map(|(x, value)| mark("user s0", name, x, value));
+            let drawn = lines(&experiment, &all, &[], &all).unwrap().0;
+            let height = format!(";--height:{}px\"><svg", rows * 18);
+            assert!(drawn.contains(&height), "{drawn}");
+        }
     }
 }
