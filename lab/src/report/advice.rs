@@ -25,7 +25,7 @@ pub use row::{Best, Known, Row};
 pub use standing::Standing;
 
 /// What to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// This placement takes less than any other.
     Choose(Placement),
@@ -36,6 +36,7 @@ pub enum Verdict {
     /// Only one placement could run: it is no choice.
     OnlyOneRan(Placement),
     /// Nothing was measured.
+    #[default]
     NotMeasured,
 }
 
@@ -49,7 +50,7 @@ pub struct Absent {
 }
 
 /// The advice for one job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Advice {
     /// The job.
     pub job: &'static str,
@@ -125,13 +126,8 @@ fn judge(
     reasons.extend([own].into_iter().chain(other));
     reasons.extend(counted(&rows));
     let caution = rows.get(decided_by).and_then(|row| in_c(row, machine));
-    reasons.extend(caution.map(|driver| {
-        format!(
-            "The processor has instructions for AES, but /proc/crypto lists no driver that uses \
-             them, and {driver} comes first: what this kernel encrypts tells nothing of one that \
-             has such a driver."
-        )
-    }));
+    let in_c = caution.is_some();
+    reasons.extend(caution);
     let ran = contenders.iter().filter(|one| job.is_meant(one));
     Some(Advice {
         job: job.name,
@@ -141,7 +137,7 @@ fn judge(
         decided_by,
         opposed_by,
         reasons,
-        in_c: caution.is_some(),
+        in_c,
         ran: ran.map(|one| one.name.clone()).collect(),
         absent: absent(job, experiments[0]),
         experiment: Some(experiments[0].id.clone()),
@@ -233,10 +229,14 @@ impl Weighed {
 
 /// Whether a row by itself would choose another placement.
 fn is_against(row: &Row, verdict: Verdict) -> bool {
-    let Verdict::Choose(chosen) = verdict else {
-        return false;
-    };
-    matches!(row.remaining[..], [alone] if alone != chosen)
+    let alone = <[Placement; 1]>::try_from(&row.remaining[..]);
+    matches!((verdict, alone), (Verdict::Choose(chosen), Ok([alone])) if alone != chosen)
+}
+
+/// Names in a row; None without any.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(" · "))
 }
 
 #[cfg(test)]

@@ -77,11 +77,8 @@ fn matrix(all: &[&Advice]) -> Markup {
 pub(super) fn told(advice: &Advice) -> String {
     let decisive = advice.rows.get(advice.decided_by);
     let dearer = decisive.and_then(Row::told_dearer);
-    [Some(sentence(advice)), dearer]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" ")
+    let dearer = dearer.map_or(String::new(), |dearer| format!(" {dearer}"));
+    sentence(advice) + &dearer
 }
 
 fn row(index: usize, advice: &Advice) -> Markup {
@@ -121,11 +118,9 @@ fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
         [other] => format!(", or {other}"),
         others => format!(", or {} others", others.len()),
     };
-    let (name, cost, times) = (&best.contender, amount(best), times(row, best));
-    let told = format!(
-        "{name}{alike}: {times} times the best{doubted}, {cost} {}",
-        row.unit
-    );
+    let (name, unit) = (&best.contender, &row.unit);
+    let (times, cost) = (times(row, best), amount(best));
+    let told = format!("{name}{alike}: {times} times the best{doubted}, {cost} {unit}");
     let shown = (best.times() / most.min(WIDEST)).clamp(0.004, 1.0);
     let drawn = html! {
         small.where { (heading(placement)) }
@@ -159,27 +154,18 @@ fn multiple(row: &Row, best: &Best) -> String {
 /// The advice in a sentence.
 fn sentence(advice: &Advice) -> String {
     let row = advice.rows.get(advice.decided_by);
+    let (between, out) = (between(&advice.open), ruled_out(advice));
     match (advice.verdict, row) {
         (Verdict::Choose(placement), Some(row)) => {
+            let (chosen, choice) = (capital(place(placement)), choice(row));
             let in_c = if advice.in_c { IN_C } else { "" };
-            let opposed = advice.opposed_by.and_then(|index| advice.rows.get(index));
-            let opposed = opposed.and_then(|row| Some((row, row.first()?)));
-            let opposed = opposed.map_or_else(String::new, |(row, best)| {
-                let other = heading(best.placement).to_lowercase();
-                format!(" By {}: {other}.", what(row))
-            });
-            let (choice, out) = (choice(row), ruled_out(advice));
-            format!(
-                "{}: {choice}.{out}{opposed}{in_c}",
-                capital(place(placement))
-            )
+            let opposed = opposed(advice).unwrap_or_default();
+            format!("{chosen}: {choice}.{out}{opposed}{in_c}")
         }
         (Verdict::NoDifference, _) => {
-            let (between, out) = (between(&advice.open), ruled_out(advice));
             format!("No difference between {between}: they are within 5 %.{out}")
         }
         (Verdict::CannotTell, Some(row)) => {
-            let (between, out) = (between(&advice.open), ruled_out(advice));
             let why = why_not(row, &advice.open);
             format!("Can’t tell between {between}: {why}.{out}")
         }
@@ -195,13 +181,29 @@ fn sentence(advice: &Advice) -> String {
     }
 }
 
-fn place(placement: Placement) -> &'static str {
+/// Another resource, and what is to be chosen by that.
+fn opposed(advice: &Advice) -> Option<String> {
+    let row = advice.rows.get(advice.opposed_by?)?;
+    let other = heading(row.first()?.placement).to_lowercase();
+    Some(format!(" By {}: {other}.", what(row)))
+}
+
+/// What a placement is called: above a column, as a place, and as one of several.
+fn words(placement: Placement) -> [&'static str; 3] {
     match placement {
-        Placement::None => "nowhere",
-        Placement::User => "in user space",
-        Placement::Kernel => "in the kernel",
-        Placement::Client => "at the client",
+        Placement::None => ["No encryption", "nowhere", "no encryption"],
+        Placement::User => ["User space", "in user space", "user space"],
+        Placement::Kernel => ["Kernel", "in the kernel", "the kernel"],
+        Placement::Client => ["Client", "at the client", "the client"],
     }
+}
+
+fn heading(placement: Placement) -> &'static str {
+    words(placement)[0]
+}
+
+fn place(placement: Placement) -> &'static str {
+    words(placement)[1]
 }
 
 fn capital(text: &str) -> String {
@@ -212,13 +214,7 @@ fn capital(text: &str) -> String {
 
 /// The placements that remain in question.
 fn between(open: &[Placement]) -> String {
-    let names = open.iter().map(|placement| match placement {
-        Placement::None => "no encryption",
-        Placement::User => "user space",
-        Placement::Kernel => "the kernel",
-        Placement::Client => "the client",
-    });
-    let names: Vec<&str> = names.collect();
+    let names: Vec<&str> = open.iter().map(|one| words(*one)[2]).collect();
     match &names[..] {
         [first, second] => format!("{first} and {second}"),
         [first, second, third] => format!("{first}, {second} and {third}"),
@@ -312,15 +308,6 @@ fn headline(verdict: Verdict) -> String {
         Verdict::CannotTell => "Can’t tell".to_owned(),
         Verdict::OnlyOneRan(placement) => format!("{}: only this ran", heading(placement)),
         Verdict::NotMeasured => "Not measured here".to_owned(),
-    }
-}
-
-fn heading(placement: Placement) -> &'static str {
-    match placement {
-        Placement::None => "No encryption",
-        Placement::User => "User space",
-        Placement::Kernel => "Kernel",
-        Placement::Client => "Client",
     }
 }
 

@@ -274,12 +274,14 @@ impl Job {
 
     /// What its figures are.
     pub(super) fn unit(&self, resource: Resource, counted: bool) -> String {
+        if self.only.is_empty() {
+            return self.amount(resource, counted);
+        }
         let what = match (resource, counted) {
-            _ if self.only.is_empty() => return self.amount(resource, counted),
-            (Resource::Cpu, false) => format!("CPU time of {}", self.cpu_of),
-            (Resource::Cpu, true) => format!("instructions of {}", self.cpu_of),
-            (_, false) => "time".to_owned(),
-            (_, true) => "simulated time".to_owned(),
+            (Resource::Cpu, false) => &format!("CPU time of {}", self.cpu_of),
+            (Resource::Cpu, true) => &format!("instructions of {}", self.cpu_of),
+            (_, false) => "time",
+            (_, true) => "simulated time",
         };
         format!("times the {what} without encryption")
     }
@@ -287,19 +289,16 @@ impl Job {
     /// What it costs to do it once.
     pub(super) fn amount(&self, resource: Resource, counted: bool) -> String {
         let by_request = self.by_request || resource == Resource::Latency;
-        let unit = match (by_request, counted, resource) {
-            (true, false, _) => "µs a request",
-            (false, false, _) => "s/GB",
-            (true, true, Resource::Cpu) => "thousand instructions a request",
-            (false, true, Resource::Cpu) => "instructions a byte",
+        let time = ["s/GB", "µs a request"][usize::from(by_request)];
+        let cpu_of = self.cpu_of;
+        match (resource, counted, by_request) {
+            (Resource::Cpu, false, _) => format!("CPU {time} of {cpu_of}"),
+            (Resource::Cpu, true, true) => format!("thousand instructions a request of {cpu_of}"),
+            (Resource::Cpu, true, false) => format!("instructions a byte of {cpu_of}"),
+            (_, false, _) => time.to_owned(),
             // That clock counts instructions, and waiting.
-            (true, true, _) => "simulated µs a request",
-            (false, true, _) => "simulated ns a byte",
-        };
-        match resource {
-            Resource::Cpu if !counted => format!("CPU {unit} of {}", self.cpu_of),
-            Resource::Cpu => format!("{unit} of {}", self.cpu_of),
-            _ => unit.to_owned(),
+            (_, true, true) => "simulated µs a request".to_owned(),
+            (_, true, false) => "simulated ns a byte".to_owned(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::contender::{Availability, Contender};
 use crate::record::{Experiment, Record};
 use crate::report::advice::jobs::{COLD, Job, WARM};
-use crate::report::advice::{Absent, Advice, Verdict};
+use crate::report::advice::{Absent, Advice, listed};
 
 /// Those who do what a job asks for and could not run.
 pub(super) fn absent(job: &Job, experiment: &Experiment) -> Vec<Absent> {
@@ -37,11 +37,10 @@ pub(super) fn left_out(
     let all = experiment.series.iter().map(|one| &one.contender);
     let left = all.filter(|one| job.is_meant(one) && one.availability.runs());
     let left = left.filter(|one| !took_part(&one.name));
-    let left: Vec<&str> = left.map(|one| one.name.as_str()).collect();
-    (!left.is_empty()).then(|| {
-        let names = left.join(" · ");
-        format!("Left out, since figures of a direction or of a round are missing: {names}.")
-    })
+    let names = listed(left.map(|one| one.name.as_str()))?;
+    Some(format!(
+        "Left out, since figures of a direction or of a round are missing: {names}."
+    ))
 }
 
 /// The advice for a job that no figure tells about: what there is of its experiments says why.
@@ -64,28 +63,16 @@ pub(super) fn not_measured(job: &Job, record: &Record) -> Advice {
         format!("It is judged by: {}.", ids.join(", ")),
     ];
     let all = found.first().map_or(&[][..], |one| &one.series);
-    let less = all
-        .iter()
-        .filter(|one| job.except.contains(&one.contender.name.as_str()) && !one.points.is_empty());
-    let less: Vec<&str> = less.map(|one| one.contender.name.as_str()).collect();
-    if !less.is_empty() {
-        reasons.push(format!(
-            "Ran, but do less than it asks for: {}.",
-            less.join(" · ")
-        ));
-    }
+    let ran = all.iter().filter(|one| !one.points.is_empty());
+    let ran = ran.map(|one| one.contender.name.as_str());
+    let less = listed(ran.filter(|name| job.except.contains(name)));
+    reasons.extend(less.map(|names| format!("Ran, but do less than it asks for: {names}.")));
     Advice {
         job: job.name,
         about: job.about,
-        verdict: Verdict::NotMeasured,
-        open: Vec::new(),
-        decided_by: 0,
-        opposed_by: None,
-        rows: Vec::new(),
         reasons,
-        in_c: false,
-        ran: Vec::new(),
         absent,
         experiment: found.first().map(|one| one.id.clone()),
+        ..Advice::default()
     }
 }

@@ -6,7 +6,7 @@ use crate::host::machine::Machine;
 use crate::record::Point;
 use crate::report::advice::jobs::{Job, Resource, SERVER};
 use crate::report::advice::row::{Known, why_untold};
-use crate::report::advice::{Best, Found, Row, Verdict};
+use crate::report::advice::{Best, Found, Row, Verdict, listed};
 use crate::report::table::{figure, interval, place};
 use coffer_measure::comparison::{COUNTED_WITHIN, Finding, ROUNDED_BY};
 use coffer_measure::statistics::CONFIDENCE;
@@ -81,8 +81,8 @@ fn finding(row: &Row, one: &Best, which: &str) -> String {
 /// Who took part and can't be told: that keeps its placement in question.
 pub(super) fn untold(row: &Row) -> Option<String> {
     let (unit, why) = (&row.unit, why_untold(row.resource));
-    let names = row.untold.join(" · ");
-    (!names.is_empty()).then(|| format!("{unit}: {why}: {names}."))
+    let names = listed(row.untold.iter().map(String::as_str))?;
+    Some(format!("{unit}: {why}: {names}."))
 }
 
 /// What is to be said where the same without encryption takes more.
@@ -110,10 +110,16 @@ impl Row {
 
 /// The kernel's AES, where it is in C although the processor has instructions for it, and the row
 /// has a contender that uses it. WireGuard's cipher is another.
-pub(super) fn in_c<'a>(row: &Row, machine: &'a Machine) -> Option<&'a str> {
+pub(super) fn in_c(row: &Row, machine: &Machine) -> Option<String> {
     let kernel = row.at(Placement::Kernel)?;
-    let driver = aes_in_c(&machine.drivers, &machine.instructions)?;
-    (!kernel.contender.contains("WireGuard")).then_some(driver.driver.as_str())
+    let driver = &aes_in_c(&machine.drivers, &machine.instructions)?.driver;
+    (!kernel.contender.contains("WireGuard")).then(|| {
+        format!(
+            "The processor has instructions for AES, but /proc/crypto lists no driver that uses \
+             them, and {driver} comes first: what this kernel encrypts tells nothing of one that \
+             has such a driver."
+        )
+    })
 }
 
 /// What a client on the same cores spends is in the time that decides.
@@ -186,19 +192,13 @@ pub(super) fn advised(rows: &[Row], verdict: Verdict) -> Vec<String> {
         let own = row.at(placement)?;
         let found = own.compared?;
         let takes_more = found.finding != Finding::Same && found.ratio.median > 1.0 + ROUNDED_BY;
-        let doubt = if own.is_told() {
-            ""
-        } else {
-            " (the samples don’t tell that)"
-        };
+        let doubt = ["", " (the samples don’t tell that)"][usize::from(!own.is_told())];
+        let (name, most, cost) = (&own.contender, most(own), figure(own.cost.median));
+        let (unit, times) = (&row.unit, times(row, own));
         takes_more.then(|| {
             format!(
-                "Of what is advised, {} takes {}{} {}: {} times the best{doubt}.",
-                own.contender,
-                most(own),
-                figure(own.cost.median),
-                row.unit,
-                times(row, own)
+                "Of what is advised, {name} takes {most}{cost} {unit}: {times} times the \
+                 best{doubt}."
             )
         })
     };

@@ -4,9 +4,9 @@ use coffer_measure::comparison::{Comparison, EQUIVALENT_WITHIN, Finding, ROUNDED
 use coffer_measure::statistics::Estimate;
 
 use crate::contender::{Contender, Placement};
-use crate::report::advice::Found;
 use crate::report::advice::jobs::{Job, Resource};
 use crate::report::advice::standing::{Group, Scale, Standing, Taken};
+use crate::report::advice::{Found, listed};
 
 /// The best that a placement has to offer.
 #[derive(Debug, Clone)]
@@ -208,12 +208,13 @@ impl Row {
 
     /// Whether those of some placements take the same, each as each other.
     pub(super) fn are_same(&self, placements: &[Placement]) -> bool {
-        let pairs = placements.iter().enumerate();
-        let mut pairs =
-            pairs.flat_map(|(at, one)| placements[at + 1..].iter().map(move |other| (one, other)));
-        pairs.all(|(one, other)| {
-            self.same.contains(&[*one, *other]) || self.same.contains(&[*other, *one])
-        })
+        let is_same = |one: &Placement, other: &Placement| {
+            one == other
+                || self.same.contains(&[*one, *other])
+                || self.same.contains(&[*other, *one])
+        };
+        let mut all = placements.iter();
+        all.all(|one| placements.iter().all(|other| is_same(one, other)))
     }
 
     /// How many times the first the same takes without encryption, where that is told to be more.
@@ -256,10 +257,9 @@ fn left_out(
     untold: &[&Contender],
 ) -> Option<String> {
     let coarse = coarse.iter().map(|one| one.contender.as_str());
-    let names = coarse.chain(untold.iter().map(|one| one.name.as_str()));
-    let names: Vec<&str> = names.collect();
+    let names = listed(coarse.chain(untold.iter().map(|one| one.name.as_str())))?;
     let why = why_untold(resource);
-    (!names.is_empty()).then(|| format!("{unit}: left out, since {why}: {}.", names.join(" · ")))
+    Some(format!("{unit}: left out, since {why}: {names}."))
 }
 
 /// Why a resource of contenders that took part can't be told.
