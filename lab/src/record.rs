@@ -216,9 +216,6 @@ const TICK_TOLERANCE: f64 = 1e-4;
 /// Fewer ticks tell more about when the clock ticked than about the work.
 pub const COARSE_SECONDS: f64 = 5.0 * TICK_SECONDS;
 
-/// Of two lengths that differ by less, what begins and ends once weighs the same.
-pub const SAME_LENGTH: f64 = 1.2;
-
 /// The samples of one contender at one place of the axis, one a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {

@@ -202,6 +202,11 @@ mod tests {
         fs::create_dir_all(&gone).unwrap();
         fs::create_dir_all(&theirs).unwrap();
         note::plant(&gone.join(note::NAME), 0, |lab| lab.process = 99_999_999);
+        let elsewhere = folder.join("two/coffer-lab-net-99999999");
+        fs::create_dir(&elsewhere).unwrap();
+        note::plant(&elsewhere.join(note::NAME), 0, |lab| {
+            (lab.process, lab.numbers) = (99_999_999, "pid:[1]".to_owned());
+        });
         fs::write(folder.join("three"), "").unwrap();
         let folders = ["one/", "two", "three"].map(|name| folder.join(name));
         let cache = folder.join("cache");
@@ -209,7 +214,8 @@ mod tests {
         let looked = clean(&folders, &cache, true);
         let (there, text) = (gone.exists(), looked.text());
         let cleaned = clean(&folders, &cache, false);
-        let (gone_now, after) = (!gone.exists() && theirs.exists(), cleaned.text());
+        let stays = theirs.exists() && elsewhere.exists();
+        let (gone_now, after) = (!gone.exists() && stays, cleaned.text());
         fs::remove_dir_all(&folder).unwrap();
 
         let told = |verb: &str| format!("{verb}: {}\n", gone.display());
@@ -222,6 +228,9 @@ mod tests {
             after.contains(&alone) && after.contains(&by_hand),
             "{after}"
         );
+        let where_made = "a lab made it in another container";
+        let alone = format!("left alone: {}: {where_made}", elsewhere.display());
+        assert!(after.contains(&alone), "{after}");
         assert!(cleaned.stays().is_empty(), "{after}");
         let nothing = |place: &Path| format!("nothing found in {}\n", place.display());
         for place in [&cache, Path::new(MEMORY)] {

@@ -7,12 +7,15 @@ use std::path::Path;
 use crate::contender::Placement;
 use crate::error::{Doing, LabError, Result};
 use crate::record::check::{BYTES_MAX, fault, fault_of_texts};
-use crate::record::{Experiment, FORMAT, Point, Record, SAME_LENGTH, Series};
+use crate::record::{Experiment, FORMAT, Point, Record, Series};
 use crate::report::advice::baseline;
 use crate::report::table::{figure, interval, none_ended, place, warnings};
 use coffer_measure::comparison::{self, Comparison, Finding};
 use coffer_measure::statistics::ratios;
 use serde_json::Value;
+
+/// Of two lengths that differ by less, what begins and ends once weighs the same.
+pub const SAME_LENGTH: f64 = 1.2;
 
 /// What no interval of a run holds.
 const DRIFT: &str = "\

@@ -104,7 +104,8 @@ fn without_memory(group: &Group<'_>, record: &Record) -> Option<Markup> {
     Some(html! {
         p.quiet {
             @if is_counted {
-                "What memory gives is missing here: where instructions are counted, none is simulated."
+                "What memory gives is missing here: where instructions are counted, none is "
+                "simulated."
             } @else {
                 "What memory gives (raw/memory/copy) is missing in this record: whether it sets a "
                 "limit to these speeds is not told. " code { "coffer-lab raw --json FILE.json" }

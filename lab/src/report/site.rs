@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::error::{Doing, LabError, Result};
 use crate::record::published::published;
-use crate::record::{COMMIT, Experiment, Point, Record, SAME_LENGTH};
+use crate::record::{COMMIT, Experiment, Point, Record};
 use crate::report::advice::{Advice, Verdict, advice};
 use crate::report::advice_cards::told;
 use crate::report::experiments::groups;
@@ -136,7 +136,7 @@ fn index(machines: &[Machine]) -> String {
 fn picker(machines: &[Machine]) -> Markup {
     html! {
         form #picker data-within=(EQUIVALENT_WITHIN) data-rounded=(ROUNDED_BY)
-            data-length=(SAME_LENGTH) {
+            data-length=(compare::SAME_LENGTH) {
             label {
                 "Figures relative to "
                 select name="base" {
@@ -276,8 +276,8 @@ fn places(found: &[Option<&Experiment>]) -> Vec<u64> {
     all
 }
 
-/// How much was done in a round, where figures of another amount are of other work. Counts are: what
-/// begins and ends once weighs more in a shorter run.
+/// How much was done in a round, where figures of another amount are of other work. Counts are:
+/// what begins and ends once weighs more in a shorter run.
 fn amount(experiment: &Experiment, point: &Point) -> Option<f64> {
     if experiment.unit.counts_instructions() {
         return point.length();

@@ -103,7 +103,8 @@ impl Row {
              here"
         };
         Some(format!(
-            "Without encryption it took {bound}{times} times as much. Encryption saves no work: {why}."
+            "Without encryption it took {bound}{times} times as much. Encryption saves no work: \
+             {why}."
         ))
     }
 }

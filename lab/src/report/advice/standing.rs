@@ -47,7 +47,8 @@ pub enum Standing {
 /// By what contenders are compared: the ratio of each round.
 pub(super) struct Scale {
     unit: Unit,
-    /// What the best without encryption takes, where that is time. Counts neither drift nor scatter.
+    /// What the best without encryption takes, where that is time. Counts neither drift nor
+    /// scatter.
     plain: Option<Costs>,
 }
 
@@ -115,8 +116,8 @@ impl Scale {
         }
     }
 
-    /// What takes more than one without encryption takes more than no encryption, whatever the others
-    /// of that take: so the best is enough. No encryption itself is not held against itself.
+    /// What takes more than one without encryption takes more than no encryption, whatever the
+    /// others of that take: so the best is enough. No encryption is not held against itself.
     fn is_more_than_plain(&self, one: &Taken) -> bool {
         let is_more = |plain| self.finding(&one.costs, plain) == Some(Finding::More);
         one.placement == Placement::None || self.plain.as_ref().is_none_or(is_more)
