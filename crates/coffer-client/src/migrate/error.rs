@@ -271,15 +271,15 @@ impl MigrateError {
                 }
             }
             Self::Mover(error) if error.is_of_bucket() => Reach::Bucket,
-            Self::Mover(MoverError::S3(error)) if error.is_refused_for_good() => Reach::All,
-            Self::Mover(error @ MoverError::S3(answered)) => match answered {
-                S3Error::Broken { .. } => Reach::Asked,
-                S3Error::Refused { status: 507, .. } => Reach::Room,
-                S3Error::Refused {
+            Self::Mover(error) => match error.s3() {
+                Some(answered) if answered.is_refused_for_good() => Reach::All,
+                Some(S3Error::Broken { .. }) => Reach::Asked,
+                Some(S3Error::Refused { status: 507, .. }) => Reach::Room,
+                Some(S3Error::Refused {
                     status: 502..=504, ..
-                } => Reach::Asked,
-                S3Error::Refused { code, .. } if code == "QuotaExceeded" => Reach::Room,
-                _ if error.is_of_service(false) => Reach::Asked,
+                }) => Reach::Asked,
+                Some(S3Error::Refused { code, .. }) if code == "QuotaExceeded" => Reach::Room,
+                _ if error.is_of_service(false, false) => Reach::Asked,
                 _ => Reach::One,
             },
             _ => Reach::One,

@@ -259,7 +259,7 @@ impl MoverError {
     }
 
     /// What an answer says, or that none came.
-    fn s3(&self) -> Option<&S3Error> {
+    pub(crate) fn s3(&self) -> Option<&S3Error> {
         match self {
             Self::S3(error) => Some(error),
             Self::Kept { error, .. } => error.s3(),
@@ -270,7 +270,7 @@ impl MoverError {
     /// Whether the service as a whole says so, and would say it of all that it is asked. While
     /// nothing was moved, the address or the authority may be wrong; a service that was reached
     /// before may come back. `is_accepted` is whether it took any signature.
-    pub(super) fn is_of_service(&self, has_moved: bool, is_accepted: bool) -> bool {
+    pub(crate) fn is_of_service(&self, has_moved: bool, is_accepted: bool) -> bool {
         let Some(error) = self.s3() else {
             return false;
         };
