@@ -51,8 +51,8 @@ pub enum ReplicaError {
     RecordLost,
     /// Nothing is there any more of the log of an engine.
     #[error(
-        "the engine's log was not in its store when this gateway looked: neither copy.json nor a \
-         head was there. This gateway serves no more, and follows when the log is there again"
+        "the engine's log was not in its store when this gateway looked: it held no head. This \
+         gateway serves no more, and follows when the log is there again"
     )]
     LogGone,
     /// What the copy says of itself can't be read.
@@ -65,9 +65,10 @@ pub enum ReplicaError {
     /// What lies in the copy's place says that it is another.
     #[error(
         "copy.json in this place is of copy {found}, and not of {own}: another one was begun \
-         there, or it was altered in its store, so nothing is written there any more. If no other \
-         is to be there, put back what was there; or, where it is no engine's, remove it, and \
-         start the server again, which puts it there"
+         there, or it was altered in its store. Nothing is read or written there any more, and \
+         nothing is removed. If no other is to be there, put back what was there, or remove \
+         copy.json alone, and start again what keeps that copy up, which puts it there; if another \
+         is, take another URL for this one, and for a gateway another folder, too"
     )]
     OtherCopy {
         /// The id that it says.

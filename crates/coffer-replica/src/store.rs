@@ -91,6 +91,26 @@ impl CopyRecord {
         }
     }
 
+    /// Refuses another's, which was found where this copy is.
+    ///
+    /// # Errors
+    /// [`ReplicaError::OtherCopy`].
+    pub fn check_own(&self, found: &Self) -> Result<()> {
+        if found.copy == self.copy {
+            return Ok(());
+        }
+        Err(ReplicaError::OtherCopy {
+            found: found.copy,
+            own: self.copy,
+        })
+    }
+
+    /// One that was kept elsewhere; none, where it says nothing, or is of a later version.
+    pub fn kept(told: &serde_json::Value) -> Option<Self> {
+        let record: Self = serde_json::from_value(told.clone()).ok()?;
+        (record.format <= FORMAT).then_some(record)
+    }
+
     /// As it lies there.
     pub(crate) fn bytes(&self) -> Bytes {
         serde_json::to_vec(self).unwrap_or_default().into()

@@ -115,8 +115,8 @@ pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::data_folder::STANDBY as STANDBY_FOLDER;
 pub use crate::digest::{DigestPlan, Digester, Digests};
 pub use crate::engine::{
-    EngineIdentity, FoundLog, Hesitation, LeaseKeeper, Turn, blob_cache, has_log, prepare_cache,
-    take_over_begun,
+    EngineIdentity, FoundLog, Hesitation, LeaseKeeper, Turn, blob_cache, check_own_log, has_log,
+    prepare_cache, take_over_begun,
 };
 pub use crate::error::{
     AdministrationError, BackupError, BodyError, ChecksumError, CopyError, CustomerKeyError,

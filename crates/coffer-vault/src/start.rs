@@ -79,7 +79,9 @@ impl Inner {
         if let Some(copy) = copy.clone().filter(|_| !options.accept_rollback) {
             return Err(VaultError::RolledBack { found: vec![copy] });
         }
-        refuse_cache(options)?;
+        if options.engine.is_none() && options.standby.is_none() {
+            refuse_cache(&options.data)?;
+        }
         let folder = Folder::open(&options.data)?;
         let is_copied_live = folder.was_copied_live() && !options.accept_rollback;
         let path = folder.path().to_owned();

@@ -8,16 +8,17 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use coffer_durable::rfc3339;
-use coffer_replica::{CopyRecord, Place};
+use coffer_replica::{CopyRecord, Place, ReplicaError};
 use coffer_seal::KeystoreId;
 use coffer_store::UNFINISHED;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::backup::{BACKUP_FILE, BackupRecord};
+use crate::blocking::blocking;
 use crate::data_folder::{ENGINE_FILE, Folder, failed, write_private};
 use crate::error::{CopyError, Result, VaultError};
 use crate::replica::target;
-use crate::vault::VaultOptions;
 
 /// What stays of a cache whose log is there.
 const KEPT: [&str; 7] = [
@@ -44,10 +45,14 @@ struct Mark {
     /// What the log said of itself when its heads were opened last: its store may lose that, and
     /// nothing else there tells by which key they open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    record: Option<CopyRecord>,
+    record: Option<Value>,
 }
 
 impl Mark {
+    fn kept(&self) -> Option<CopyRecord> {
+        self.record.as_ref().and_then(CopyRecord::kept)
+    }
+
     fn write(&self, data: &Path) -> Result<()> {
         let text = serde_json::to_string(self).map_err(|_| VaultError::Damaged)?;
         write_private(&data.join(ENGINE_FILE), &format!("{text}\n"))
@@ -61,7 +66,8 @@ impl Mark {
                 Ok(mark) => Ok(Some(mark)),
                 Err(_) => Err(target(
                     data,
-                    "its engine.json is damaged: remove the folder",
+                    "its engine.json is damaged: where copy.json lies in the store, take another \
+                     folder; else this may be all that tells what opens the log, so keep it",
                 )),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -83,10 +89,11 @@ impl Mark {
 pub fn prepare_cache(data: &Path, from: &Place, has_log: bool) -> Result<()> {
     let _lock = Folder::hold(data)?;
     check_cache(data, from, has_log)?;
+    let mark = Mark::read(data)?;
     let mark = Mark {
         url: from.public_url(),
         had_log: has_log,
-        record: noted_record(data).filter(|_| has_log),
+        record: mark.and_then(|mark| mark.record).filter(|_| has_log),
     };
     mark.write(data)?;
     if has_log {
@@ -125,10 +132,30 @@ pub(super) fn check_cache(data: &Path, from: &Place, has_log: bool) -> Result<()
     if mark.had_log && !has_log {
         let problem = "it is the cache of a log that this store does not have any more, and \
                        may be all that is left of it: put the store back; to begin a new \
-                       engine, take another folder";
+                       engine, take another folder and another URL";
         return Err(target(data, problem));
     }
     Ok(())
+}
+
+/// Refuses a cache whose log is not the one that its store shows now: what is in it may be all that
+/// is left of its own. Where the store lost what the log says of itself, nothing tells.
+///
+/// # Errors
+/// [`ReplicaError::OtherCopy`]; of the store.
+pub async fn check_own_log(data: &Path, from: &Place) -> Result<()> {
+    let (folder, place) = (data.to_owned(), from.clone());
+    let opened = move || Ok((noted_record(&folder), place.open(false)?));
+    let (Some(noted), store) = blocking(opened).await? else {
+        return Ok(());
+    };
+    match CopyRecord::read(&*store).await {
+        Ok(found) => Ok(noted.check_own(&found)?),
+        Err(ReplicaError::NoCopy | ReplicaError::RecordLost | ReplicaError::RecordUnreadable) => {
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Notes that the log is there now that was begun in this folder, and what it says of itself.
@@ -136,7 +163,7 @@ pub(super) fn note_log(data: &Path, from: &Place, record: CopyRecord) -> Result<
     let mark = Mark {
         url: from.public_url(),
         had_log: true,
-        record: Some(record),
+        record: Some(value_of(&record)?),
     };
     mark.write(data)
 }
@@ -144,7 +171,11 @@ pub(super) fn note_log(data: &Path, from: &Place, record: CopyRecord) -> Result<
 /// What the log said of itself that a cache is of, as far as it was noted. Blocks.
 pub(crate) fn noted_record(data: &Path) -> Option<CopyRecord> {
     let text = fs::read(data.join(ENGINE_FILE)).ok()?;
-    serde_json::from_slice::<Mark>(&text).ok()?.record
+    serde_json::from_slice::<Mark>(&text).ok()?.kept()
+}
+
+fn value_of(record: &CopyRecord) -> Result<Value> {
+    serde_json::to_value(record).map_err(|_| VaultError::Damaged)
 }
 
 /// Notes what the log says of itself that this cache is of, and opens by; of a folder that is no
@@ -154,8 +185,8 @@ pub(crate) fn note_record(data: &Path, record: CopyRecord) -> Result<()> {
         return Ok(());
     }
     match Mark::read(data)? {
-        Some(mark) if mark.record.as_ref() != Some(&record) => Mark {
-            record: Some(record),
+        Some(mark) if mark.kept().as_ref() != Some(&record) => Mark {
+            record: Some(value_of(&record)?),
             ..mark
         }
         .write(data),
@@ -165,12 +196,11 @@ pub(crate) fn note_record(data: &Path, record: CopyRecord) -> Result<()> {
 
 /// Refuses to serve a cache by itself: what is put there would be lost with the next start as a
 /// gateway, and the log would have two writers.
-pub(crate) fn refuse_cache(options: &VaultOptions) -> Result<()> {
-    let is_of_gateway = options.engine.is_some() || options.standby.is_some();
-    if is_of_gateway || !options.data.join(ENGINE_FILE).exists() {
+pub(crate) fn refuse_cache(data: &Path) -> Result<()> {
+    if !data.join(ENGINE_FILE).exists() {
         return Ok(());
     }
-    let path = options.data.display().to_string();
+    let path = data.display().to_string();
     let problem = "it is the cache of a gateway: start it with --engine, or take another folder";
     Err(CopyError::Served { path, problem }.into())
 }
@@ -271,11 +301,62 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_is_another_is_told_before_a_cache_is_emptied() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, store) = (folder.path().join("cache"), folder.path().join("store"));
+        fs::create_dir_all(&data).unwrap();
+        fs::create_dir_all(&store).unwrap();
+        let place = Place::parse(&format!("file://{}", store.display())).unwrap();
+        let (own, other) = (
+            CopyRecord::of_engine(KeystoreId([1; 16])),
+            CopyRecord::of_engine(KeystoreId([1; 16])),
+        );
+        let shows = |record: &CopyRecord| {
+            let text = serde_json::to_vec(record).unwrap();
+            fs::write(store.join("copy.json"), text).unwrap();
+        };
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let check = || runtime.block_on(check_own_log(&data, &place));
+        shows(&other);
+        check().unwrap();
+        note_log(&data, &place, own.clone()).unwrap();
+        let told = check().unwrap_err().to_string();
+        assert!(told.contains("another URL"), "{told}");
+        shows(&own);
+        check().unwrap();
+        fs::remove_file(store.join("copy.json")).unwrap();
+        check().unwrap();
+    }
+
+    #[test]
+    fn what_a_later_version_noted_is_kept_and_not_gone_by() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        note_log(
+            data,
+            &place("a"),
+            CopyRecord::of_engine(KeystoreId([1; 16])),
+        )
+        .unwrap();
+        let path = data.join(ENGINE_FILE);
+        let noted = fs::read_to_string(&path).unwrap();
+        for odd in [
+            noted.replace("\"format\":1", "\"format\":999"),
+            noted.replace("\"format\":1", "\"format\":\"?\""),
+        ] {
+            assert_ne!(odd, noted);
+            fs::write(&path, odd).unwrap();
+            assert_eq!(noted_record(data), None);
+            prepare_cache(data, &place("a"), true).unwrap();
+            assert!(prepare_cache(data, &place("b"), true).is_err());
+        }
+    }
+
+    #[test]
     fn a_cache_is_served_by_a_gateway_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let options = VaultOptions::new(folder.path());
-        refuse_cache(&options).unwrap();
+        refuse_cache(folder.path()).unwrap();
         prepare_cache(folder.path(), &place("a"), false).unwrap();
-        assert!(refuse_cache(&options).is_err());
+        assert!(refuse_cache(folder.path()).is_err());
     }
 }

@@ -31,7 +31,7 @@ mod reads;
 
 pub use self::begun::{FoundLog, has_log, take_over_begun};
 pub use self::blobs::blob_cache;
-pub use self::cache::prepare_cache;
+pub use self::cache::{check_own_log, prepare_cache};
 pub(crate) use self::cache::{note_record, noted_record, refuse_cache};
 pub use self::identity::EngineIdentity;
 pub use self::keeper::{Hesitation, LeaseKeeper, Turn};

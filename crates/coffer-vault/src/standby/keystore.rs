@@ -49,11 +49,16 @@ impl Standby {
         Ok(())
     }
 
-    /// What the copy says of itself; where its store lost that, what it said before.
+    /// What the copy says of itself; where its store lost that, what it said before. Where it says
+    /// that it is another, no head opens by that, and none is damaged.
     async fn record(&self, store: &Store) -> Result<CopyRecord> {
         match (CopyRecord::read(&**store).await, &self.record) {
             (Err(ReplicaError::RecordLost | ReplicaError::RecordUnreadable), Some(before)) => {
                 Ok(before.clone())
+            }
+            (Ok(found), Some(before)) => {
+                before.check_own(&found)?;
+                Ok(found)
             }
             (record, _) => Ok(record?),
         }
@@ -62,12 +67,16 @@ impl Standby {
     /// A head was opened by what the copy says of itself: that is true, and is kept.
     pub(super) async fn note_record(&mut self) {
         let reached = self.reached.as_ref().map(|reached| &reached.record);
-        let Some(record) = reached.filter(|record| self.record.as_ref() != Some(*record)) else {
+        let is_new =
+            |record: &&CopyRecord| !self.has_noted || self.record.as_ref() != Some(*record);
+        let Some(record) = reached.filter(is_new) else {
             return;
         };
         let (data, noted) = (self.data().to_owned(), record.clone());
         self.record = Some(record.clone());
-        if let Err(error) = blocking(move || note_record(&data, noted)).await {
+        let noted = blocking(move || note_record(&data, noted)).await;
+        self.has_noted = noted.is_ok();
+        if let Err(error) = noted {
             tracing::warn!(%error, "what the engine's log says of itself could not be noted here");
         }
     }

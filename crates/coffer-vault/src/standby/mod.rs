@@ -30,7 +30,7 @@ use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::copies::TakenLog;
 use crate::data_folder::{Folder, STANDBY};
-use crate::engine::noted_record;
+use crate::engine::{noted_record, refuse_cache};
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::{Asked, PromotedStandby, StandbyLink, StandbyState};
 use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
@@ -98,6 +98,8 @@ pub struct Standby {
     reached: Option<Reached>,
     /// What it said of itself when a head was opened last: its store may lose or alter that.
     record: Option<CopyRecord>,
+    /// Whether that is noted in the folder, where it is to be.
+    has_noted: bool,
     held: Held,
     /// The head by which another standby of the copy was promoted, if one was.
     ended_by: Option<u64>,
@@ -151,6 +153,9 @@ impl Standby {
         let (lock, number, record) = blocking(move || {
             let lock = Folder::hold(&data)?;
             refuse_others(&data)?;
+            if !is_of_engine {
+                refuse_cache(&data)?;
+            }
             let number = states::clear(&data)?;
             Ok((lock, number, noted_record(&data)))
         })
@@ -163,6 +168,7 @@ impl Standby {
             link,
             asked,
             reached: None,
+            has_noted: record.is_some(),
             record,
             held: Held::default(),
             ended_by: None,

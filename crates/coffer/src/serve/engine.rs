@@ -7,7 +7,7 @@ use std::sync::Arc;
 use coffer_keys::ExportIdentity;
 use coffer_vault::{
     EngineSeat, FoundLog, LeaseKeeper, ServingRight, TakenLog, Turn, Vault, VaultError,
-    VaultOptions, blob_cache, has_log, prepare_cache, take_over_begun,
+    VaultOptions, blob_cache, check_own_log, has_log, prepare_cache, take_over_begun,
 };
 use tokio::net::TcpListener;
 
@@ -120,6 +120,9 @@ impl EngineGateway {
     async fn turn(&mut self, signals: &mut Signals, reloads: &mut Reloads) -> Result<Ended, Error> {
         let has_log = self.has_log().await?;
         let (data, from) = (self.config.data.clone(), self.how.from.clone());
+        if has_log {
+            check_own_log(&data, &from).await?;
+        }
         let (max_bytes, cache) = (self.how.cache_bytes, self.options.cache.clone());
         let prepared = move || {
             prepare_cache(&data, &from, has_log)?;
