@@ -11,6 +11,7 @@ use coffer_replica::{CopyId, CopyWriter, KnownHead, Place};
 use parking_lot::Mutex;
 
 use super::Copies;
+use super::on_receipts::waits_for;
 use super::registry::{Entry, Registry, SyncEntry, WithKeystore};
 use crate::access::Act;
 use crate::audit::SERVER;
@@ -32,6 +33,8 @@ pub struct TakenLog {
     id: CopyId,
     /// The head that took it over.
     known: KnownHead,
+    /// When it was made; of one that has nothing yet, now.
+    made_ms: i64,
     /// Whether nothing is in it yet: a first start began it, and did not end.
     is_begun: bool,
     /// What goes on with it, once: a writer that resumed would fence off the one that came between.
@@ -45,6 +48,9 @@ impl TakenLog {
             right,
             id: writer.copy().id(),
             known: writer.known(),
+            made_ms: Some(writer.head().first_ms)
+                .filter(|at| *at > 0)
+                .unwrap_or_else(now_ms),
             is_begun: false,
             writer: Arc::new(Mutex::new(Some(writer))),
         }
@@ -143,7 +149,7 @@ impl EngineSeat {
             url: self.from.url().to_owned(),
             id: taken.id,
             cursor: 0,
-            made_ms: now_ms(),
+            made_ms: taken.made_ms,
             removed_ms: None,
             newest_ms: None,
             known: Some(taken.known.clone()),
@@ -164,7 +170,13 @@ impl Copies {
     /// finds them in what it has. Blocks.
     pub(crate) fn find_pending(&self, system: &System) -> Result<()> {
         let log = self.registry.get(LOG_NAME)?;
-        let pending = system.receipts_pending_in(LOG_NAME, &log.public_url())?;
+        let mut pending = Vec::new();
+        for id in system.receipts_pending_in(LOG_NAME)? {
+            let receipt = system.receipt(&id)?;
+            if receipt.is_some_and(|receipt| waits_for(&receipt, &log)) {
+                pending.push(id);
+            }
+        }
         if pending.is_empty() {
             return Ok(());
         }

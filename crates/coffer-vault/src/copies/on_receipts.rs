@@ -100,9 +100,15 @@ impl Registry {
                 continue;
             }
             let mut has_waited = false;
+            let erased_at = receipt.erased_at.clone();
             for copy in receipt.copies.iter_mut().flatten() {
-                if is_pending(copy) && is_of(copy, &entry) {
-                    *copy = on_receipt(&entry, wanted);
+                if is_pending(copy) && is_of(copy, &erased_at, &entry) {
+                    // Where and since when it is stays as it was told.
+                    *copy = SealedCopy {
+                        url: copy.url.clone(),
+                        made_at: copy.made_at.clone(),
+                        ..on_receipt(&entry, wanted)
+                    };
                     has_waited = true;
                 }
             }
@@ -128,16 +134,25 @@ fn is_pending(copy: &SealedCopy) -> bool {
     keystore.is_some_and(|keystore| keystore.state == CopyKeystoreState::Pending)
 }
 
-/// Whether it is of this copy that a receipt says something. Each gateway that takes an engine's
-/// log over has it made anew; and what the log is called a copy may have been called that the
-/// engine's server made before, elsewhere.
-fn is_of(copy: &SealedCopy, entry: &Entry) -> bool {
+/// Whether it is of this copy that a receipt says something, of an erase of then. An engine's log
+/// is reached by several URLs, and another one may lie at the same later: no erase was before that.
+/// What the log is called a copy may have been called that the engine's server made before,
+/// elsewhere.
+fn is_of(copy: &SealedCopy, erased_at: &str, entry: &Entry) -> bool {
     let is_same = if entry.is_log() {
-        copy.url == entry.public_url()
+        let is_a_log = copy.holds.contains(BESIDE) || copy.url == entry.public_url();
+        is_a_log && *rfc3339(entry.made_ms) <= *erased_at
     } else {
         copy.made_at == rfc3339(entry.made_ms)
     };
     copy.name == entry.name && is_same
+}
+
+/// Whether a receipt waits for this copy.
+pub(super) fn waits_for(receipt: &Receipt, entry: &Entry) -> bool {
+    let copies = receipt.copies.iter().flatten();
+    let mut waiting = copies.filter(|copy| is_pending(copy));
+    waiting.any(|copy| is_of(copy, &receipt.erased_at, entry))
 }
 
 impl Entry {
@@ -280,6 +295,7 @@ mod tests {
     fn with_keystore(is_of_engine: bool) -> Entry {
         let with = WithKeystore {
             is_of_engine,
+            recipients: vec!["age1recipient".to_owned()],
             ..WithKeystore::default()
         };
         Entry {
@@ -289,28 +305,39 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_told_from_another_copy_of_its_name_by_where_it_is() {
+    fn a_log_is_told_from_another_by_when_it_was_made_and_not_by_where_it_is() {
         let log = with_keystore(true);
+        let erased_at = rfc3339(log.made_ms + 500);
         let told = on_receipt(&log, 2);
-        // By the gateway that took it over next.
-        let anew = Entry {
+        let reached_otherwise = Entry {
+            url: "file:///alias".to_owned(),
+            ..log.clone()
+        };
+        assert!(is_pending(&told) && is_of(&told, &erased_at, &reached_otherwise));
+        let made_later = Entry {
             made_ms: log.made_ms + 1_000,
             ..log.clone()
         };
-        assert!(is_pending(&told) && is_of(&told, &anew));
+        assert!(!is_of(&told, &erased_at, &made_later), "at the same place");
+    }
+
+    #[test]
+    fn a_copy_that_is_called_as_a_log_is_none() {
+        let log = with_keystore(true);
+        let erased_at = rfc3339(log.made_ms + 5_000);
         let elsewhere = Entry {
             url: "file:///other".to_owned(),
             ..with_keystore(false)
         };
         let told = on_receipt(&elsewhere, 2);
-        assert!(is_pending(&told) && !is_of(&told, &log));
-        assert!(is_of(&told, &elsewhere));
+        assert!(is_pending(&told) && !is_of(&told, &erased_at, &log));
+        assert!(is_of(&told, &erased_at, &elsewhere));
         // A plain copy that was made anew is another.
         let anew = Entry {
             made_ms: elsewhere.made_ms + 1_000,
             ..elsewhere
         };
-        assert!(!is_of(&told, &anew));
+        assert!(!is_of(&told, &erased_at, &anew));
     }
 
     #[test]

@@ -296,15 +296,15 @@ impl System {
     }
 
     /// Receipts that say of a copy of this name, which is there, that it is yet to take a keystore.
-    pub(crate) fn receipts_pending_in(&self, copy: &str, url: &str) -> Result<Vec<String>> {
+    pub(crate) fn receipts_pending_in(&self, copy: &str) -> Result<Vec<String>> {
         let sql = "SELECT id FROM receipt WHERE EXISTS(
                        SELECT 1 FROM json_each(document, '$.copies')
-                       WHERE value ->> '$.name' = ? AND value ->> '$.url' = ?
+                       WHERE value ->> '$.name' = ?
                            AND value ->> '$.keystore.state' = 'pending')
                    ORDER BY signed_ms, id";
         self.held().read(|connection| {
             let mut statement = connection.prepare(sql).map_err(StoreError::from)?;
-            collect(statement.query_map(params![copy, url], |row| row.get(0)))
+            collect(statement.query_map([copy], |row| row.get(0)))
         })
     }
 
