@@ -1,6 +1,6 @@
 //! Where a copy is, by its URL.
 //!
-//! `file:///mnt/disk/coffer`; `s3://bucket/prefix` with the parameters `endpoint`, `region`,
+//! `file:///mnt/disk/copies/coffer`; `s3://bucket/prefix` with the parameters `endpoint`, `region`,
 //! `checksum` (one to send with what is put), `ca` (a file of certificates) and `credentials` (a
 //! file as the tools of that cloud have it); `az://container/prefix` with `account` in place of
 //! region and checksum; `gs://bucket/prefix` with none of them.

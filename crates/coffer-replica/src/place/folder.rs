@@ -10,6 +10,7 @@ use std::fmt;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path as FilePath, PathBuf};
 
 use futures::future::ready;
@@ -34,14 +35,24 @@ use crate::limits::{LISTED_AT_ONCE, REMOVED_AT_ONCE};
 #[derive(Debug)]
 pub(crate) struct Folder {
     inner: LocalFileSystem,
-    root: PathBuf,
+    root: Root,
+}
+
+/// Where it is, and the number of its inode: it goes away with its disk, and what lies below the
+/// mount point then, or would be made there, is no place.
+#[derive(Clone, Debug)]
+struct Root {
+    path: PathBuf,
+    inode: u64,
 }
 
 impl Folder {
     /// A folder that is there. It may be reached by a link itself.
     pub(crate) fn open(path: &FilePath) -> Result<Self> {
         let inner = LocalFileSystem::new_with_prefix(path)?;
-        let root = path.canonicalize().map_err(failed)?;
+        let path = path.canonicalize().map_err(failed)?;
+        let inode = fs::metadata(&path).map_err(failed)?.ino();
+        let root = Root { path, inode };
         let inner = inner.with_fsync(true);
         Ok(Self { inner, root })
     }
@@ -54,7 +65,7 @@ impl Folder {
 
 impl fmt::Display for Folder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "folder {}", self.root.display())
+        write!(formatter, "folder {}", self.root.path.display())
     }
 }
 
@@ -103,9 +114,13 @@ async fn blocking<T: Send + 'static>(
     spawn_blocking(work).await?
 }
 
-/// Refuses what is reached by a link, or is one.
-fn refuse_links(root: &FilePath, location: &Path) -> Result<()> {
-    let mut path = root.to_owned();
+/// Refuses what is reached by a link, or is one; and all where the folder itself is gone.
+fn refuse_links(root: &Root, location: &Path) -> Result<()> {
+    if fs::metadata(&root.path).map_or(0, |found| found.ino()) != root.inode {
+        let problem = "the folder is not there any more: is its disk mounted?";
+        return Err(failed(io::Error::other(problem)));
+    }
+    let mut path = root.path.clone();
     for part in location.parts() {
         path.push(part.as_ref());
         match fs::symlink_metadata(&path) {
@@ -198,12 +213,12 @@ fn found(root: &FilePath, entry: &DirEntry) -> Result<Found> {
 }
 
 /// Sends all files below a folder, until it is not listened to any more.
-fn walk(root: &FilePath, from: &Path, to: &mpsc::Sender<Result<ObjectMeta>>) -> Result<()> {
+fn walk(root: &Root, from: &Path, to: &mpsc::Sender<Result<ObjectMeta>>) -> Result<()> {
     refuse_links(root, from)?;
-    let mut waiting = vec![root.join(from.as_ref())];
+    let mut waiting = vec![root.path.join(from.as_ref())];
     while let Some(folder) = waiting.pop() {
         for entry in entries(&folder)?.into_iter().flatten() {
-            match found(root, &entry.map_err(failed)?)? {
+            match found(&root.path, &entry.map_err(failed)?)? {
                 Found::Folder(path, _) => waiting.push(path),
                 Found::File(meta) => {
                     if to.blocking_send(Ok(meta)).is_err() {
@@ -256,7 +271,7 @@ impl ObjectStore for Folder {
             let root = root.clone();
             async move {
                 let location = location?;
-                blocking(move || remove(&root, &location).map(|()| location)).await
+                blocking(move || remove(&root.path, &location).map(|()| location)).await
             }
         });
         removed.buffered(REMOVED_AT_ONCE).boxed()
@@ -291,9 +306,9 @@ impl ObjectStore for Folder {
         };
         blocking(move || {
             refuse_links(&root, &from)?;
-            let folder = root.join(from.as_ref());
+            let folder = root.path.join(from.as_ref());
             for entry in entries(&folder)?.into_iter().flatten() {
-                match found(&root, &entry.map_err(failed)?)? {
+                match found(&root.path, &entry.map_err(failed)?)? {
                     Found::Folder(_, location) => listed.common_prefixes.push(location),
                     Found::File(meta) => listed.objects.push(meta),
                     Found::Other => {}

@@ -43,6 +43,33 @@ impl Place {
 }
 
 #[tokio::test]
+async fn a_place_that_went_away_is_not_made_again() {
+    let place = Place::new().await;
+    let (own, away) = (place.at(""), place.folder.path().join("away"));
+    fs::rename(&own, &away).unwrap();
+    let (store, path) = (place.store(), Path::from("blobs/one"));
+    let of_all = async || {
+        [
+            store.put(&path, "x".into()).await.map(|_| ()),
+            store.put_multipart(&path).await.map(|_| ()),
+            store.get(&Path::from("copy.json")).await.map(|_| ()),
+            store.list(None).try_collect::<Vec<_>>().await.map(|_| ()),
+        ]
+    };
+    for result in of_all().await {
+        let told = ReplicaError::from(result.unwrap_err()).to_string();
+        assert!(told.contains("is its disk mounted?"), "{told}");
+    }
+    assert!(!own.exists(), "nothing is made where its disk was");
+    // What lies below the mount point is no place either.
+    fs::create_dir(&own).unwrap();
+    assert!(of_all().await.iter().all(|result| result.is_err()));
+    fs::remove_dir(&own).unwrap();
+    fs::rename(&away, &own).unwrap();
+    assert!(of_all().await.iter().all(|result| result.is_ok()));
+}
+
+#[tokio::test]
 async fn why_an_upload_did_not_end_is_told() {
     let place = Place::new().await;
     let path = Path::from("blobs/one");

@@ -276,12 +276,12 @@ server: for s3:// those of the AWS tools, or AWS_ACCESS_KEY_ID and AWS_SECRET_AC
 file of a service account's key, which GOOGLE_APPLICATION_CREDENTIALS may name.
 
 Examples:
-  coffer replica add disk file:///mnt/disk/coffer --keep 30d
+  coffer replica add disk file:///mnt/disk/copies/coffer --keep 30d
   coffer replica add far 's3://copies/coffer?endpoint=https://s3.example&credentials=/etc/far'
   coffer replica add safe 's3://copies/coffer?endpoint=https://s3.example' --sync --sync-wait 5s
   coffer replica add cloud 'az://copies/coffer?account=acme&credentials=/etc/coffer/azure'
   coffer replica add vault file:///mnt/other/coffer --with-keystore --recipient age1…
   coffer replica status disk --json
   coffer replica verify disk
-  coffer restore --from file:///mnt/disk/coffer --data /srv/restored
-  coffer restore --from file:///mnt/disk/coffer --data /srv/monday --at '2026-11-23 08:00'";
+  coffer restore --from file:///mnt/disk/copies/coffer --data /srv/restored
+  coffer restore --from file:///mnt/disk/copies/coffer --data /srv/monday --at '2026-11-23 08:00'";

@@ -373,12 +373,12 @@ they were erased since, as they are to be, or the keystore is too old, or leaves
 With --accept-missing-keys that is 0.
 
 Examples:
-  coffer restore --from file:///mnt/disk/coffer --data /srv/restored
+  coffer restore --from file:///mnt/disk/copies/coffer --data /srv/restored
   coffer restore --from 's3://copies/coffer?endpoint=https://s3.example&credentials=/root/far' \\
       --data /srv/restored --root-key file:/root/kept-apart/root.key
-  coffer restore --from file:///mnt/disk/coffer --data /srv/monday --at '2026-11-23 08:00' \\
+  coffer restore --from file:///mnt/disk/copies/coffer --data /srv/monday --at '2026-11-23 08:00' \\
       --bucket photos
-  coffer restore --from file:///mnt/disk/coffer --data /srv/restored --identity key.txt
+  coffer restore --from file:///mnt/disk/copies/coffer --data /srv/restored --identity key.txt
   coffer restore --from 's3://log/coffer' --data /srv/restored --root-key passphrase
   coffer verify --data /srv/restored
   coffer serve --data /srv/restored --accept-rollback";
