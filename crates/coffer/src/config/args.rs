@@ -334,7 +334,8 @@ Examples:
   coffer serve --engine 's3://log/coffer?endpoint=https://store:9000' --identity key.txt
   coffer serve --fenced-by far              changes nothing once a standby of that copy serves
 
-A configuration file (TOML) has the options as keys, and more; docs/CONFIGURATION.md has all:
+A configuration file (TOML) has options as keys, but for what a server is (--follow, --engine,
+--fenced-by and the like), and more; docs/CONFIGURATION.md has all:
   data = \"/srv/coffer\"            # relative paths start at the file's folder
   listen = \"0.0.0.0:9000\"
   domain = [\"s3.example.org\"]
