@@ -244,6 +244,7 @@ pub(crate) fn check_document(operation: &str, document: &[u8]) -> S3Result {
 /// Refuses a query that selects what s3s did not take into account.
 pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
     let is_of_version = OF_VERSIONS.contains(&operation);
+    check_one_subresource(query)?;
     let mut fallbacks = FALLBACKS.iter();
     let fallback = fallbacks.find(|(fallback, _)| *fallback == operation);
     if query.is_empty() || (is_of_version && fallback.is_none()) {
@@ -255,6 +256,24 @@ pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
     }
     match pairs.iter().find(|(name, _)| name == VERSION_ID) {
         Some((_, sent)) if !is_of_version => Err(takes_no_version(operation, sent)),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a query that selects two subresources, as S3 does: one of them would be passed over. A
+/// bare method is refused with one already.
+fn check_one_subresource(query: &str) -> S3Result {
+    if !query.contains('&') {
+        return Ok(());
+    }
+    let pairs = form_pairs(query).unwrap_or_default();
+    let mut selected = pairs.iter().map(|(name, _)| name.as_str());
+    let mut next = || selected.find(|name| SUBRESOURCES.contains(name));
+    match (next(), next()) {
+        (Some(first), Some(second)) if first != second => Err(s3_error!(
+            InvalidArgument,
+            "Conflicting query string parameters: {first}, {second}"
+        )),
         _ => Ok(()),
     }
 }

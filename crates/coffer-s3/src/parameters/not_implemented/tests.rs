@@ -173,3 +173,24 @@ fn subresources_are_not_taken_for_the_thing_itself() {
         assert!(check_query(operation, query).is_ok(), "{operation} {query}");
     }
 }
+
+#[test]
+fn of_two_subresources_none_is_passed_over() {
+    for (operation, query) in [
+        ("DeleteBucketLifecycle", "lifecycle&policy"),
+        ("PutBucketVersioning", "versioning&acl="),
+        ("ListObjectVersions", "prefix=a&versions&uploads"),
+    ] {
+        let refused = check_query(operation, query).unwrap_err();
+        assert_eq!(refused.code().as_str(), "InvalidArgument", "{query}");
+        assert!(refused.message().unwrap().starts_with("Conflicting"));
+    }
+    for (operation, query) in [
+        ("PutObjectTagging", "tagging&tagging"),
+        ("GetObjectTagging", "tagging&versionId=3"),
+        ("ListMultipartUploads", "uploads&prefix=policy"),
+        ("SelectObjectContent", "select&select-type=2"),
+    ] {
+        check_query(operation, query).unwrap();
+    }
+}
