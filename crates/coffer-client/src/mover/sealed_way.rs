@@ -26,6 +26,10 @@ pub enum Transfer {
 pub(super) struct SealedWay {
     wanted: Transfer,
     buckets: Mutex<HashMap<String, bool>>,
+    /// Who asks first: the others wait for the answer, which mostly is theirs, too.
+    turn: tokio::sync::Mutex<()>,
+    /// Whether anything was asked.
+    has_asked: AtomicBool,
     lanes: Mutex<Vec<Lane>>,
     /// Whom to trust where the data port speaks TLS.
     tls: Option<Arc<ClientConfig>>,
@@ -41,6 +45,8 @@ impl SealedWay {
             wanted,
             tls,
             buckets: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+            has_asked: AtomicBool::new(false),
             lanes: Mutex::default(),
             is_closed: AtomicBool::new(false),
             has_worked: AtomicBool::new(false),
@@ -59,25 +65,9 @@ impl SealedWay {
         if self.wanted == Transfer::Tls || self.is_closed.load(Relaxed) {
             return Ok(false);
         }
-        let known = self.buckets.lock().get(bucket).copied();
-        let allows = match known {
+        let allows = match self.known(bucket) {
             Some(allows) => allows,
-            None => {
-                let allows = match client.head_bucket(bucket).await {
-                    Ok(headers) => {
-                        let spoken = headers.get(SPOKEN_HEADER).and_then(|it| it.to_str().ok());
-                        let version = VERSION.to_string();
-                        let mut spoken = spoken.unwrap_or_default().split(',');
-                        spoken.any(|spoken| spoken.trim() == version)
-                    }
-                    // Who may use objects may not always ask about buckets; what is wrong with the
-                    // bucket, the request itself will tell.
-                    Err(error) if error.is_passing() => return Err(error.into()),
-                    Err(_) => false,
-                };
-                self.buckets.lock().insert(bucket.to_owned(), allows);
-                allows
-            }
+            None => self.asked(client, bucket).await?,
         };
         match (allows, self.wanted) {
             (false, Transfer::Sealed) => Err(MoverError::NotSealed {
@@ -85,6 +75,35 @@ impl SealedWay {
             }),
             _ => Ok(allows),
         }
+    }
+
+    fn known(&self, bucket: &str) -> Option<bool> {
+        self.buckets.lock().get(bucket).copied()
+    }
+
+    async fn asked(&self, client: &Client, bucket: &str) -> Result<bool, MoverError> {
+        let turn = self.turn.lock().await;
+        // Where the first had no answer, the others ask beside each other.
+        let _turn = (!self.has_asked.load(Relaxed)).then_some(turn);
+        if let Some(allows) = self.known(bucket) {
+            return Ok(allows);
+        }
+        let answered = client.head_bucket(bucket).await;
+        self.has_asked.store(true, Relaxed);
+        let allows = match answered {
+            Ok(headers) => {
+                let spoken = headers.get(SPOKEN_HEADER).and_then(|it| it.to_str().ok());
+                let version = VERSION.to_string();
+                let mut spoken = spoken.unwrap_or_default().split(',');
+                spoken.any(|spoken| spoken.trim() == version)
+            }
+            // Who may use objects may not always ask about buckets; what is wrong with the bucket,
+            // the request itself will tell.
+            Err(error) if error.is_passing() => return Err(error.into()),
+            Err(_) => false,
+        };
+        self.buckets.lock().insert(bucket.to_owned(), allows);
+        Ok(allows)
     }
 
     /// Whether to go on by TLS after this, from now on; true only the first time.
