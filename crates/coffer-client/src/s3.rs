@@ -35,8 +35,8 @@ mod multipart;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::body::bare;
 pub use self::body::{Answer, Sent};
+pub(crate) use self::body::{bare, strong};
 pub use self::client::{Client, ClientOptions, Retrying};
 pub use self::composite::{Composite, RunningComposite};
 pub use self::endpoint::Endpoint;

@@ -290,7 +290,7 @@ impl Migration {
         let bytes = of.object.bytes;
         self.tell(&Event::Found { files: 1, bytes });
         let landed = self.land(place, key, of, seen).await?;
-        *seen = Seen::Object(landed.etag.clone());
+        *seen = Seen::stored(&place.at_target(key), bytes, &landed.etag);
         let crc = crc_of(Some(&landed.checksum));
         place.ledger.arrived(key, of, &landed.identity, crc)?;
         let name = place.at_target(key);

@@ -2,6 +2,8 @@
 
 mod guard;
 
+mod seen;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use crate::mover::{Event, MoverError, Together, begin_upload, is_as_sent, part_b
 use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
 use crate::s3::{DonePart, ListedVersion, ObjectName, Sent, Stored};
 
-pub(super) use self::guard::Seen;
+pub(super) use self::seen::Seen;
 
 use self::guard::Write;
 

@@ -188,6 +188,6 @@ impl Migration {
         if there.is_marker {
             return Ok(false);
         }
-        self.delete_seen(&name, &there.object.etag).await
+        self.delete_seen(&name, &there.object).await
     }
 }

@@ -14,17 +14,12 @@ use hyper::body::Bytes;
 use crate::migrate::Migration;
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
+use crate::migrate::transfer::Seen;
 use crate::s3::checksum::Checksum;
-use crate::s3::{Answer, DonePart, ListedVersion, ObjectName, Request, S3Error, Sent, Stored};
-
-/// What is under a name at the target, as far as is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::migrate) enum Seen {
-    /// No object, or a delete marker.
-    Nothing,
-    /// The object with this entity tag.
-    Object(String),
-}
+use crate::s3::{
+    Answer, DonePart, ListedObject, ListedVersion, ObjectHead, ObjectName, Request, S3Error, Sent,
+    Stored,
+};
 
 /// How a version is stored.
 pub(super) enum Write<'a> {
@@ -40,33 +35,6 @@ pub(super) enum Write<'a> {
         /// The checksum that the target compares.
         whole: Option<&'a Checksum>,
     },
-}
-
-impl Seen {
-    /// What a list shows: the newest version of a name.
-    pub(in crate::migrate) fn listed(newest: Option<&ListedVersion>) -> Self {
-        match newest {
-            Some(newest) if !newest.is_marker => Self::Object(newest.object.etag.clone()),
-            _ => Self::Nothing,
-        }
-    }
-
-    /// What has a write be refused where something else is.
-    fn condition(&self) -> (String, String) {
-        let (name, value) = match self {
-            Self::Nothing => ("if-none-match", "*".to_owned()),
-            Self::Object(etag) => ("if-match", format!("\"{}\"", etag.trim_matches('"'))),
-        };
-        (name.to_owned(), value)
-    }
-
-    fn is(&self, etag: Option<&str>) -> bool {
-        match (self, etag) {
-            (Self::Nothing, None) => true,
-            (Self::Object(seen), Some(etag)) => seen.trim_matches('"') == etag.trim_matches('"'),
-            (Self::Nothing | Self::Object(_), _) => false,
-        }
-    }
 }
 
 /// How often a request failed, of which this is told as its bytes go out.
@@ -103,18 +71,24 @@ impl Migration {
         write: &Write<'_>,
         sum: &Checksum,
     ) -> Result<Stored, MigrateError> {
+        let condition = seen.condition();
+        // Without a condition, what is written between the look and the write is lost.
+        if condition.is_none() && !seen.is(self.head_there(name).await?.as_ref()) {
+            return Err(MigrateError::ChangedThere);
+        }
         place.ledger.sending(key, of)?;
         let sent = matches!(write, Write::Whole { .. }).then(|| self.sent());
         let (failures, counted) = counting(sent.clone());
-        let condition = [seen.condition()];
-        let error = match self.written(name, write, &condition, counted).await {
+        let error = match self
+            .written(name, write, condition.as_slice(), counted)
+            .await
+        {
             Ok(stored) => return Ok(stored),
             Err(error) => error,
         };
-        if error.is_not_offered() {
-            // A server without conditions. What is written between the look and the write is lost.
-            let now = self.etag_there(name).await?;
-            if !seen.is(now.as_deref()) {
+        if error.is_not_offered() && condition.is_some() {
+            // A server without conditions.
+            if !seen.is(self.head_there(name).await?.as_ref()) {
                 place.ledger.unsent(key, of)?;
                 return Err(MigrateError::ChangedThere);
             }
@@ -188,10 +162,10 @@ impl Migration {
         }))
     }
 
-    /// The entity tag of what is under a name now.
-    async fn etag_there(&self, name: &ObjectName) -> Result<Option<String>, MigrateError> {
+    /// What is under a name now.
+    async fn head_there(&self, name: &ObjectName) -> Result<Option<ObjectHead>, MigrateError> {
         match self.target.head_object(name).await {
-            Ok(head) => Ok(Some(head.etag)),
+            Ok(head) => Ok(Some(head)),
             Err(error) if error.is_absent() => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -209,7 +183,7 @@ impl Migration {
         seen: &Seen,
     ) -> Result<String, MigrateError> {
         // Many servers pass over conditions of a deletion, and none knows one for what is absent.
-        if !seen.is(self.etag_there(name).await?.as_deref()) {
+        if !seen.is(self.head_there(name).await?.as_ref()) {
             return Err(MigrateError::ChangedThere);
         }
         place.ledger.sending(key, of)?;
@@ -254,7 +228,7 @@ impl Migration {
         let plain = name.request(Method::DELETE).body(Bytes::new(), Some(sent));
         let mut guarded = match seen {
             Seen::Nothing => None,
-            Seen::Object(_) => Some(plain.clone().headers(&[seen.condition()])),
+            Seen::Object(_) => { seen.condition() }.map(|it| plain.clone().headers(&[it])),
         };
         let mut attempt = 0;
         loop {
@@ -280,11 +254,14 @@ impl Migration {
     /// Deletes an object that was seen.
     async fn deleted(&self, name: &ObjectName, seen: &Seen) -> Result<(), S3Error> {
         let plain = name.request(Method::DELETE);
-        let guarded = plain.clone().headers(&[seen.condition()]);
-        match self.target.send(&guarded).await {
-            Err(error) if error.is_not_offered() => self.target.send(&plain).await?.of_deletion(),
-            answered => answered?.of_deletion(),
+        if let Some(condition) = seen.condition() {
+            let guarded = plain.clone().headers(&[condition]);
+            match self.target.send(&guarded).await {
+                Err(error) if error.is_not_offered() => {}
+                answered => return answered?.of_deletion(),
+            }
         }
+        self.target.send(&plain).await?.of_deletion()
     }
 
     /// The version id of the delete marker that is the newest under a name.
@@ -306,18 +283,18 @@ impl Migration {
     pub(in crate::migrate) async fn delete_seen(
         &self,
         name: &ObjectName,
-        etag: &str,
+        listed: &ListedObject,
     ) -> Result<bool, MigrateError> {
-        let seen = Seen::Object(etag.to_owned());
-        let is_it = |now: Option<String>| now.is_none() || seen.is(now.as_deref());
-        if !is_it(self.etag_there(name).await?) {
+        let seen = Seen::Object(listed.clone());
+        let is_it = |now: Option<ObjectHead>| now.is_none() || seen.is(now.as_ref());
+        if !is_it(self.head_there(name).await?) {
             return Ok(false);
         }
         match self.deleted(name, &seen).await {
             Ok(()) => Ok(true),
             // Also where the answer to a first one was lost.
             Err(error) if error.is_changed() || error.is_absent() => {
-                Ok(self.etag_there(name).await?.is_none())
+                Ok(self.head_there(name).await?.is_none())
             }
             Err(error) => Err(error.into()),
         }
@@ -333,18 +310,6 @@ fn marker_of(answer: &Answer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_seen_is_what_is_replaced() {
-        let condition = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        for etag in ["\"a\"", "a"] {
-            let object = Seen::Object(etag.to_owned());
-            assert_eq!(object.condition(), condition("if-match", "\"a\""));
-            assert!(object.is(Some("a")) && !object.is(Some("b")) && !object.is(None));
-        }
-        assert_eq!(Seen::Nothing.condition(), condition("if-none-match", "*"));
-        assert!(Seen::Nothing.is(None) && !Seen::Nothing.is(Some("a")));
-    }
 
     #[test]
     fn requests_that_failed_are_counted() {

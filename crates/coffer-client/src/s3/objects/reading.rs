@@ -161,9 +161,7 @@ fn as_listed(
     length.or_insert_with(|| listed.bytes.into());
     let head = ObjectHead::of_headers(headers);
     let head = head.ok_or(Wrong::Answer("tells no length that an object can have"))?;
-    let times = OffsetDateTime::parse(&listed.modified, &Rfc3339).ok();
-    let times = times.zip(date_of(&head.headers, "last-modified"));
-    let is_then = times.map(|(listed, told)| (listed - told).abs() < LIST_SLACK);
+    let is_then = head.is_of_then(listed);
     let is_as_listed = head.bytes == listed.bytes
         && match (bare(&listed.etag), bare(&head.etag)) {
             ("", _) => is_then.unwrap_or(true),
@@ -177,6 +175,13 @@ fn as_listed(
 }
 
 impl ObjectHead {
+    /// Whether it tells the time that was listed; none where one of both has none.
+    pub(crate) fn is_of_then(&self, listed: &ListedObject) -> Option<bool> {
+        let listed = OffsetDateTime::parse(&listed.modified, &Rfc3339).ok()?;
+        let told = date_of(&self.headers, "last-modified")?;
+        Some((listed - told).abs() < LIST_SLACK)
+    }
+
     /// Whether it is of what was listed.
     ///
     /// # Errors
