@@ -118,6 +118,7 @@ def test_a_lock_is_told_as_what_it_is(mover, s3):
     events = mover.events("rm", "-r", "--versions", f"s3://{bucket}", "--yes", code=1)
     [failed] = [event for event in events if event["event"] == "failed"]
     assert failed["what"] == f"s3://{bucket}/k (version {version})"
+    assert "--bypass-governance-retention" in failed["message"]
     assert (events[-1]["done"], events[-1]["failed"]) == (1, 1)
 
 

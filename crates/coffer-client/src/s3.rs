@@ -40,6 +40,7 @@ pub(crate) use self::body::{bare, strong};
 pub use self::client::{Client, ClientOptions, Retrying};
 pub use self::composite::{Composite, RunningComposite};
 pub use self::endpoint::Endpoint;
+pub(crate) use self::error::advice_of_lock;
 pub use self::error::{Outcome, S3Error};
 pub use self::listing::{BucketEntry, ListedObject, ListedVersion, Page, Paging, VersionsPage};
 pub(crate) use self::listing::{objects_page, versions_page};

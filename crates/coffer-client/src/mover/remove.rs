@@ -12,7 +12,7 @@ use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Failure};
 use crate::mover::folders::Counts;
 use crate::mover::location::Location;
-use crate::s3::{ListedObject, ObjectName, Paging, S3Error};
+use crate::s3::{ListedObject, ObjectName, Paging, S3Error, advice_of_lock};
 
 impl Mover {
     /// Deletes an object. That there is none is no error, as with S3, but where the name is that of
@@ -77,10 +77,12 @@ impl Mover {
             version_id,
         } = name;
         let version = version_id.as_deref().map(|id| format!(" (version {id})"));
+        let advice = advice_of_lock(code, message).map(|advice| format!("; {advice}"));
+        let advice = advice.unwrap_or_default();
         self.tell(&Event::Failed(&Failure {
             what: format!("s3://{bucket}/{key}{}", version.unwrap_or_default()),
             code: code.clone(),
-            message: format!("the server answered {code}: {message}"),
+            message: format!("the server answered {code}: {message}{advice}"),
         }));
     }
 }

@@ -40,6 +40,8 @@ pub struct ClientOptions {
     pub retrying: Option<Retrying>,
     /// The option that names the service's authority.
     pub authority_by: &'static str,
+    /// Whether it is the source of a migration, which other options name.
+    pub is_source: bool,
 }
 
 impl Default for ClientOptions {
@@ -48,6 +50,7 @@ impl Default for ClientOptions {
             retries: S3_RETRIES,
             retrying: None,
             authority_by: AUTHORITY_BY,
+            is_source: false,
         }
     }
 }
@@ -199,8 +202,7 @@ impl Client {
         }
         let document = Element::parse(&body).map_err(|_| self.unreadable("can't be read"))?;
         if document.name == "Error" {
-            let now = OffsetDateTime::now_utc();
-            let mut error = S3Error::of_answer(status, &headers, &body, now);
+            let mut error = self.refused(status, &headers, &body);
             if let S3Error::Refused { status, code, .. } = &mut error {
                 *status = if matches!(code.as_str(), "InternalError" | "SlowDown") {
                     503
@@ -254,8 +256,7 @@ impl Client {
         if is_login(status, &headers, &body) {
             return Err(self.unreadable(PAGE));
         }
-        let now = OffsetDateTime::now_utc();
-        Err(S3Error::of_answer(status, &headers, &body, now))
+        Err(self.refused(status, &headers, &body))
     }
 
     /// Waits for the head of the answer, as long as something moves.

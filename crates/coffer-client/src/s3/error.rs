@@ -82,6 +82,16 @@ pub enum S3Error {
     },
 }
 
+/// Past what lock a deletion goes, and how. It is said of each of several that are deleted at once.
+pub(crate) fn advice_of_lock(code: &str, message: &str) -> Option<&'static str> {
+    // The words are AWS's, and those of servers that say it as AWS does.
+    let is_locked = code == "AccessDenied" && message.contains("object lock");
+    is_locked.then_some(
+        "no access key may, while a lock for compliance or a legal hold stands; past one for \
+         governance goes `aws s3api delete-object --bypass-governance-retention`",
+    )
+}
+
 /// What is wrong with an answer about an object that S3 can't have given: a login page, as it may
 /// be, is no object, and nothing was stored there.
 pub(crate) const NO_ETAG: &str = "is no S3 answer: it has no ETag";
@@ -174,6 +184,16 @@ impl S3Error {
         }
     }
 
+    /// The same of the source of a migration.
+    pub(super) fn of_source(mut self) -> Self {
+        if let Self::Refused { code, advice, .. } = &mut self
+            && let Some(of_source) = advice_of_source(code)
+        {
+            *advice = format!("; {of_source}");
+        }
+        self
+    }
+
     /// What an answer that is no success says. `now` is the time of this machine.
     pub(super) fn of_answer(
         status: StatusCode,
@@ -216,6 +236,24 @@ impl S3Error {
             outcome: Outcome::of(headers),
         }
     }
+}
+
+/// What to do about the source of a migration, where that is something else than at the target.
+fn advice_of_source(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "InvalidAccessKeyId" | "InvalidClientTokenId" => {
+            "check the source's access key, which may have expired or been disabled, or name a \
+             profile with --source-profile"
+        }
+        "NoSuchBucket" => {
+            "`coffer ls` lists the source's buckets, with the source's address as --endpoint and \
+             a profile that has its access key"
+        }
+        "AuthorizationHeaderMalformed" | "PermanentRedirect" => {
+            "set AWS_REGION to the bucket's region, and name that region's address as the source"
+        }
+        _ => return None,
+    })
 }
 
 /// What a status means where the answer has no body, as that to HEAD.
@@ -262,14 +300,13 @@ fn plain(text: &str) -> String {
 }
 
 fn advice(code: &str, message: &str, headers: &HeaderMap, now: OffsetDateTime) -> String {
+    if let Some(text) = advice_of_lock(code, message) {
+        return format!("; {text}");
+    }
     let text = match code {
-        // The words are AWS's, and those of servers that say it as AWS does.
-        "AccessDenied" if message.contains("object lock") => {
-            "no access key may, while a lock for compliance or a legal hold stands; past one for \
-             governance goes `aws s3api delete-object --bypass-governance-retention`"
-        }
         "InvalidAccessKeyId" | "InvalidClientTokenId" => {
-            "check the access key, or name a profile with --profile"
+            "check the access key, which may have expired or been disabled, or name a profile \
+             with --profile"
         }
         "SignatureDoesNotMatch" => {
             "the secret is not that of the access key, or something on the way changes requests"

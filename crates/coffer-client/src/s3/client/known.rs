@@ -2,6 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use http::{HeaderMap, StatusCode};
+use time::OffsetDateTime;
+
 use super::Client;
 use crate::error::ClientError;
 use crate::limits::S3_REFUSED_RETRIES;
@@ -22,6 +25,15 @@ impl Client {
         let retries = self.options.retries.min(S3_REFUSED_RETRIES);
         self.was_waited_for.store(attempt > retries, Relaxed);
         retries
+    }
+
+    /// What an answer that is no success says, with what to do about this service.
+    pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> S3Error {
+        let error = S3Error::of_answer(status, headers, body, OffsetDateTime::now_utc());
+        if self.options.is_source {
+            return error.of_source();
+        }
+        error
     }
 
     /// Whether the service is known to take what this access key signs.

@@ -100,3 +100,30 @@ fn clocks_are_compared() {
     let told = refused(403, &[], skewed).to_string();
     assert!(told.contains("set this machine's clock"), "{told}");
 }
+
+#[test]
+fn what_to_do_about_a_source_names_its_own_options() {
+    for (code, way) in [
+        ("InvalidAccessKeyId", "with --source-profile"),
+        ("NoSuchBucket", "lists the source's buckets"),
+        ("PermanentRedirect", "as the source"),
+    ] {
+        let body = format!("<Error><Code>{code}</Code><Message>no</Message></Error>");
+        let told = refused(403, &[], &body).of_source().to_string();
+        assert!(told.contains(way), "{told}");
+        assert!(!told.contains(" --profile"), "{told}");
+    }
+    let other = refused(403, &[], "<Error><Code>ExpiredToken</Code></Error>");
+    assert!(
+        other
+            .of_source()
+            .to_string()
+            .ends_with("get a new session token")
+    );
+    let unknown = refused(403, &[], "<Error><Code>InvalidAccessKeyId</Code></Error>");
+    assert!(
+        unknown
+            .to_string()
+            .contains("may have expired or been disabled")
+    );
+}

@@ -24,7 +24,7 @@ use crate::output::streams::check_output;
 pub struct GetArgs {
     /// What to fetch: s3://BUCKET/NAME, or with -r s3://BUCKET/PREFIX/; behind it, where to
     ///
-    /// The last is a file or a folder, or - for standard output.
+    /// The last is a file or a folder, or - for standard output. A file that is there is replaced.
     ///
     /// Several go to a folder that is there, each under its own name.
     #[arg(value_name = "s3://BUCKET/NAME", required = true, num_args = 1..)]

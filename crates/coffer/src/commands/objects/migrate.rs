@@ -212,6 +212,7 @@ fn retrying(retries: u32, progress: &Arc<Progress>) -> ClientOptions {
             told.retrying(&error.to_string(), wait);
         })),
         authority_by: "--source-ca",
+        is_source: true,
     }
 }
 
