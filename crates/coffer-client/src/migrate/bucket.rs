@@ -18,6 +18,7 @@ use crate::migrate::report::BucketReport;
 use crate::migrate::settings::{Before, LINKS, versioning};
 use crate::migrate::{Migration, Mode};
 use crate::mover::Event;
+use crate::s3::S3Error;
 
 use self::crowd::Crowd;
 
@@ -84,18 +85,17 @@ impl Migration {
         Ok(())
     }
 
-    /// Whether a bucket is at the target; where that is only planned, it must be one that can be
-    /// made.
+    /// Whether a bucket is at the target; where it is not, it must be one that can be made.
     async fn is_there(&self, bucket: &str, prefix: &str) -> Result<bool, MigrateError> {
         match self.target.head_bucket(bucket).await {
             Ok(_) => Ok(true),
-            Err(error) if error.is_absent() => {
-                if self.options.mode == Mode::Plan && !may_be_made(bucket) {
-                    let bucket = bucket.to_owned();
-                    return Err(MigrateError::BucketName { bucket });
-                }
-                Ok(false)
+            Err(S3Error::Refused {
+                status: 400 | 404, ..
+            }) if !may_be_made(bucket) => {
+                let bucket = bucket.to_owned();
+                Err(MigrateError::BucketName { bucket })
             }
+            Err(error) if error.is_absent() => Ok(false),
             // The answer to HEAD has no body that says why.
             Err(_) => {
                 let listing = self.target.list_objects(bucket, prefix, None, None);
@@ -122,6 +122,7 @@ impl Migration {
         prefix: &str,
     ) -> Result<BucketReport, MigrateError> {
         self.check_elsewhere(from, to)?;
+        self.origin.check_folder(from)?;
         let client = match &self.origin {
             Origin::Service { client, .. } => Some(Arc::clone(client)),
             Origin::Folders(_) | Origin::Folder(_) => None,

@@ -154,6 +154,19 @@ impl Origin {
         }
     }
 
+    /// Sees whether the folder of a bucket is there and can be read.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn check_folder(&self, bucket: &str) -> Result<(), MigrateError> {
+        let Some(folder) = self.folder(bucket) else {
+            return Ok(());
+        };
+        let listed = block_in_place(|| std::fs::read_dir(&folder));
+        let failed = MigrateError::local("reading the folder", &folder);
+        listed.map(drop).map_err(failed)
+    }
+
     /// Whether a file, which need not be there yet, lies in a folder that is to come.
     pub(super) fn has_below(&self, path: &Path) -> bool {
         let root = match self {
