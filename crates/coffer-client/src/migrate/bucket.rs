@@ -43,6 +43,11 @@ fn may_be_made(name: &str) -> bool {
         && !RESERVED_ENDS.iter().any(|end| name.ends_with(end))
 }
 
+/// Whether a bucket of the source keeps versions, or did.
+fn keeps_versions(before: Option<&Before>) -> bool {
+    before.is_some_and(|it| it.versioning != Versioning::Never)
+}
+
 impl Migration {
     /// Sees to a bucket. What goes wrong with it is told.
     pub(super) async fn bucket(self: &Arc<Self>, from: &str, to: &str, prefix: &str) {
@@ -104,11 +109,16 @@ impl Migration {
         }
     }
 
+    /// What versioning is at the target, or would be when the bucket is prepared.
     async fn versioning_there(
         &self,
         bucket: &str,
         is_there: bool,
+        before: Option<&Before>,
     ) -> Result<Versioning, MigrateError> {
+        if self.options.mode == Mode::Plan && keeps_versions(before) {
+            return Ok(Versioning::Enabled);
+        }
         if !is_there {
             return Ok(Versioning::Never);
         }
@@ -137,7 +147,7 @@ impl Migration {
             self.prepare(to, is_there, before.as_ref()).await?;
         }
         let is_there = is_there || moves;
-        let versioning = self.versioning_there(to, is_there).await?;
+        let versioning = { self.versioning_there(to, is_there, before.as_ref()) }.await?;
         let text = self.origin.place(from);
         let target = format!("{}/{to}/{prefix}", self.target.endpoint().text());
         let place = Arc::new(Place {

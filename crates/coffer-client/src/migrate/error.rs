@@ -86,10 +86,13 @@ pub enum MigrateError {
     },
     /// Something of others is at the target.
     #[error(
-        "the target has something else under this name, which this migration did not put there: \
-         it stays; --overwrite puts the source's before it"
+        "the target has something else under this name, which this migration did not put \
+         there{how}: it stays; --overwrite puts the source's before it"
     )]
-    Occupied,
+    Occupied {
+        /// In what it differs, where its length does not.
+        how: String,
+    },
     /// Another wrote at the target while this ran.
     #[error(
         "was written or deleted at the target by another while this ran: that stays, and the next \
@@ -230,7 +233,7 @@ impl MigrateError {
             Self::NoFolders => "no_folders",
             Self::Disorder { .. } => "disorder",
             Self::TooMany { .. } => "too_many_versions",
-            Self::Occupied => "occupied",
+            Self::Occupied { .. } => "occupied",
             Self::ChangedThere => "changed_at_target",
             Self::Again => "again_at_source",
             Self::Late => "newer_versions_there",

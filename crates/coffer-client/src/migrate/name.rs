@@ -1,10 +1,10 @@
 //! One name: its versions in order, and what is at the target that came of none of them.
 
+mod finding;
 mod leaving;
 
 use std::sync::Arc;
 
-use crate::migrate::compare::{Same, same_time};
 use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::ledger::identity;
 use crate::migrate::place::Place;
@@ -15,6 +15,8 @@ use crate::migrate::{Migration, Mode};
 use crate::mover::{Event, Moved};
 use crate::s3::ListedVersion;
 use crate::s3::checksum::{Algorithm, Checksum};
+
+use self::finding::Found;
 
 /// What became of a version.
 struct Outcome {
@@ -116,7 +118,7 @@ impl Migration {
     /// Notes what became of the next version.
     fn pass(&self, place: &Place, work: &mut Work, outcome: Result<Outcome, MigrateError>) {
         // What is compared says nothing of what follows it.
-        work.is_held_up |= outcome.is_err() && self.options.mode == Mode::Move;
+        work.is_held_up |= outcome.is_err() && self.options.mode != Mode::Check;
         work.has_moved |= outcome.as_ref().is_ok_and(|done| done.outcome == "moved");
         let of = &work.both.from[work.next];
         self.note(place, &work.both.key, of, outcome);
@@ -136,31 +138,17 @@ impl Migration {
             return self.settled(place, &both.key, of, &both.there[at]).await;
         }
         if self.options.mode == Mode::Plan {
-            return Ok(Outcome {
-                outcome: "would-move",
-                target_version: None,
-                checksum: None,
-                proof: None,
-            });
+            return self.planned(place, both, index, matched);
         }
-        if let Some(outcome) = self.found(place, both, index, matched).await? {
-            return Ok(outcome);
-        }
-        if self.options.mode == Mode::Check {
-            return Err(MigrateError::Absent);
-        }
-        if !place.keeps_versions() && (of.is_marker || index + 1 < both.from.len()) {
-            return Err(MigrateError::NoVersions);
-        }
-        if matched.has_newer(index) {
-            return Err(MigrateError::Late);
-        }
-        let is_foreign = |(there, used): (&ListedVersion, &bool)| {
-            !used && !place.ledger.is_ours(&both.key, there)
+        let differs = match self.found(place, both, index, matched).await? {
+            Found::There(outcome) => return Ok(outcome),
+            Found::Other(differs) => differs,
         };
-        if !self.options.overwrite && both.there.iter().zip(&matched.used).any(is_foreign) {
-            return Err(MigrateError::Occupied);
+        if self.options.mode == Mode::Check {
+            let other = differs.map(|what| MigrateError::Differs { what });
+            return Err(other.unwrap_or(MigrateError::Absent));
         }
+        self.may_come(place, both, index, matched, differs)?;
         let outcome = self.moved(place, &both.key, of, &mut matched.seen).await?;
         if !place.keeps_versions() {
             // What was there has been replaced.
@@ -193,77 +181,6 @@ impl Migration {
             value: crc.to_be_bytes().to_vec(),
         });
         Ok(Outcome::there(there, Proof::Recorded, recorded))
-    }
-
-    /// Looks among what is there, and of which the ledger knows nothing, for a version of the
-    /// source: of a run whose ledger is lost, or that ended before its last line. It is this
-    /// migration's own only if the ledger says that it was sent: another may have stored the same.
-    ///
-    /// Of a file that was touched in any way, the newest at the target may have the content still.
-    async fn found(
-        &self,
-        place: &Arc<Place>,
-        both: &Both,
-        index: usize,
-        matched: &mut Matched,
-    ) -> Result<Option<Outcome>, MigrateError> {
-        let of = &both.from[index];
-        let behind = { matched.of[..index].iter() }.rev().find_map(|at| *at);
-        let mut differs = None;
-        for at in behind.map_or(0, |at| at + 1)..both.there.len() {
-            let there = &both.there[at];
-            let is_ours = place.ledger.is_ours(&both.key, there);
-            let is_newest_of_file = place.folder.is_some() && at + 1 == both.there.len();
-            let may_be = !matched.used[at]
-                && there.is_marker == of.is_marker
-                && there.object.bytes == of.object.bytes
-                && (!is_ours || is_newest_of_file);
-            if !may_be {
-                continue;
-            }
-            let (proof, checksum) = if of.is_marker {
-                (Proof::Marker, None)
-            } else {
-                match self.compared(place, &both.key, of, (there, is_ours)).await {
-                    Ok(same) => (same.proof, Some(same.checksum)),
-                    Err(error @ MigrateError::Differs { .. }) => {
-                        differs = Some(error);
-                        continue;
-                    }
-                    Err(error) => return Err(error),
-                }
-            };
-            (matched.of[index], matched.used[at]) = (Some(at), true);
-            let (id, etag) = (&there.version_id, &there.object.etag);
-            let (crc, target) = (crc_of(checksum.as_ref()), identity(Some(id), etag));
-            if place.ledger.was_sent(&both.key, of) {
-                place.ledger.arrived(&both.key, of, &target, crc)?;
-            } else {
-                place.ledger.same(&both.key, of, &target, crc)?;
-            }
-            return Ok(Some(Outcome::there(there, proof, checksum)));
-        }
-        match differs {
-            Some(differs) if self.options.mode == Mode::Check => Err(differs),
-            _ => Ok(None),
-        }
-    }
-
-    /// Compares a version with one at the target, with all that they are beside their bytes; of a
-    /// file that this migration has stored, that is its time.
-    async fn compared(
-        &self,
-        place: &Arc<Place>,
-        key: &str,
-        of: &ListedVersion,
-        (there, is_ours): (&ListedVersion, bool),
-    ) -> Result<Same, MigrateError> {
-        let (same, head) = self.same(place, key, of, there).await?;
-        self.same_attributes(place, of, there, &head).await?;
-        if is_ours {
-            same_time(of, &head)?;
-        }
-        Ok(same)
     }
 
     /// Moves a version to where that was seen.

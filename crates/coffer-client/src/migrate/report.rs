@@ -33,6 +33,8 @@ pub struct BucketReport {
     pub moved: u64,
     /// The bytes of that.
     pub moved_bytes: u64,
+    /// What of that has something of its length at the target, with which only a run compares it.
+    pub uncompared: u64,
     /// What of both was there.
     pub there: u64,
     /// The bytes of versions that are there now, and proven to be the same.

@@ -41,6 +41,8 @@ pub struct MigrateArgs {
     #[arg(long, visible_alias = "verify", conflicts_with_all = ["dry_run", "delete", "overwrite"])]
     pub check: bool,
     /// Tell what would be moved, and move nothing
+    ///
+    /// What has something of its length at the target counts as such: only a run compares it.
     #[arg(long)]
     pub dry_run: bool,
     /// Delete at the target what came from the source and is gone there since
