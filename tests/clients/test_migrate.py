@@ -123,6 +123,7 @@ def test_versions_come_in_their_order(migrator, old, s3, bucket):
     old.delete_object(Bucket=bucket, Key="k", VersionId=first)
     run = migrator.migrate("--bucket", bucket)
     assert (run.buckets[bucket]["gone"], run.buckets[bucket]["deleted"]) == (1, 0)
+    assert migrator.migrate("--bucket", bucket, "--check", code=1).codes() == ["gone"]
     run = migrator.migrate("--bucket", bucket, "--delete")
     assert (run.buckets[bucket]["gone"], run.buckets[bucket]["deleted"]) == (1, 1)
     assert history(s3, bucket) == history(old, bucket)

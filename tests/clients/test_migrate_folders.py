@@ -134,7 +134,7 @@ def test_a_folder_that_can_be_no_bucket_is_told_before_it_moves(migrator, s3, sh
     for name in ("ab", "ab--x-s3", "Not_A_Bucket"):
         (shares.parent / name).mkdir()
         (shares.parent / name / "file").write_text("x")
-    for words in (["--dry-run"], []):
+    for words in (["--dry-run"], ["--check"], []):
         run = migrator.migrate(*words, source=shares.parent, code=1)
         told = [it for it in run.failed.values() if it["code"] == "InvalidBucketName"]
         assert len(told) == 3, words
@@ -171,7 +171,74 @@ def test_a_source_that_is_not_mounted_deletes_nothing(migrator, s3, shares):
     (shares / "file").unlink()
     run = migrator.migrate("--delete", source=shares.parent, code=1)
     assert run.codes() == ["source_empty"]
+    assert "--delete-all" in next(iter(run.failed.values()))["message"]
     assert names(s3, shares.name) == {"file"}
+    run = migrator.migrate("--delete-all", source=shares.parent)
+    assert run.buckets[shares.name]["deleted"] == 1
+    assert names(s3, shares.name) == set()
+
+
+def test_a_folder_that_is_missing_changes_nothing(migrator, s3, shares):
+    (shares / "file").write_text("x")
+    place = f"s3://{shares.name}"
+    migrator.migrate(place, source=shares)
+    (shares / "file").unlink()
+    shares.rmdir()
+    for words in ([], ["--delete"], ["--delete-all"], ["--dry-run"], ["--check"]):
+        run = migrator.migrate(place, *words, source=shares, code=1)
+        assert run.codes() == ["local_file_failed"], words
+    assert names(s3, shares.name) == {"file"}
+    migrator.migrate(f"{place}-2", source=shares, code=1)
+    assert f"{shares.name}-2" not in [row["Name"] for row in s3.list_buckets()["Buckets"]]
+
+
+def test_what_is_gone_at_the_source_is_a_difference(migrator, shares):
+    for name in ("a", "b", "c"):
+        (shares / name).write_text(name)
+    migrator.migrate(source=shares.parent)
+    (shares / "a").unlink()
+    (shares / "b").unlink()
+    out, _ = migrator.run("migrate", shares.parent, "--check", code=1)
+    assert b"All of it is there" not in out and b"\n1 not the same" in out
+    run = migrator.migrate("--check", source=shares.parent, code=1)
+    [failed] = run.failed.values()
+    assert run.counts(shares.name) == (0, 1, 1)
+    assert failed["code"] == "gone" and failed["message"].startswith("2 objects or versions")
+    migrator.migrate("--delete", source=shares.parent)
+    assert migrator.migrate("--check", source=shares.parent).failed == {}
+
+
+def test_an_older_version_of_a_file_is_no_difference(migrator, s3, shares):
+    (shares / "file").write_text("old")
+    migrator.migrate(source=shares.parent)
+    enabled = {"Status": "Enabled"}
+    s3.put_bucket_versioning(Bucket=shares.name, VersioningConfiguration=enabled)
+    (shares / "file").write_text("newer")
+    run = migrator.migrate(source=shares.parent)
+    assert (run.counts(shares.name), run.buckets[shares.name]["gone"]) == ((1, 0, 0), 1)
+    assert migrator.migrate("--check", source=shares.parent).failed == {}
+
+
+def test_a_dry_run_promises_what_a_run_does(migrator, s3, shares):
+    for name in ("new", "taken", "touched"):
+        (shares / name).write_text(name)
+    s3.create_bucket(Bucket=shares.name)
+    s3.put_object(Bucket=shares.name, Key="taken", Body=b"by another")
+    planned = migrator.migrate("--dry-run", source=shares.parent, code=1)
+    assert (planned.counts(shares.name), planned.codes()) == ((2, 0, 1), ["occupied"])
+    run = migrator.migrate(source=shares.parent, code=1)
+    assert (run.counts(shares.name), run.codes()) == ((2, 0, 1), ["occupied"])
+    # What has the same length is not looked at, which is told.
+    s3.put_object(Bucket=shares.name, Key="taken", Body=b"other")
+    os.utime(shares / "touched", ns=(0, 1_600_000_000_000_000_000))
+    planned = migrator.migrate("--dry-run", source=shares.parent)
+    assert planned.counts(shares.name) == (2, 1, 0)
+    assert (planned.buckets[shares.name]["uncompared"], planned.buckets[shares.name]["gone"]) == (
+        2,
+        0,
+    )
+    out, _ = migrator.run("migrate", shares.parent, "--dry-run")
+    assert b"2 have something of their length at the target" in out
 
 
 def test_a_root_without_folders_is_told(migrator, s3, shares):

@@ -70,3 +70,48 @@ def test_what_was_set_here_alone_stays(migrator, old, s3, words):
     migrator.migrate("--bucket", bucket, *words)
     migrator.migrate("--bucket", bucket, "--check")
     assert s3.get_bucket_cors(Bucket=bucket)["CORSRules"] == CORS["CORSRules"]
+
+
+def test_an_emptied_bucket_is_emptied_if_that_is_said(migrator, old, s3):
+    bucket = "emptied-at-the-source"
+    old.create_bucket(Bucket=bucket)
+    for key in ("a", "b"):
+        old.put_object(Bucket=bucket, Key=key, Body=b"x")
+    of_bucket = {"source": f"{migrator.source}/{bucket}"}
+    migrator.migrate(**of_bucket)
+    s3.put_object(Bucket=bucket, Key="theirs", Body=b"theirs")
+    for key in ("a", "b"):
+        old.delete_object(Bucket=bucket, Key=key)
+    run = migrator.migrate("--delete", code=1, **of_bucket)
+    assert run.codes() == ["source_empty"]
+    # Where the bucket is not there, that is no answer.
+    old.delete_bucket(Bucket=bucket)
+    run = migrator.migrate("--delete-all", code=1, **of_bucket)
+    [failed] = run.failed.values()
+    assert failed["code"] == "NoSuchBucket" and "lists the source's buckets" in failed["message"]
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 3
+    old.create_bucket(Bucket=bucket)
+    run = migrator.migrate("--delete-all", **of_bucket)
+    assert run.buckets[bucket]["deleted"] == 2
+    assert [row["Key"] for row in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["theirs"]
+
+
+def test_what_another_stored_is_told_with_its_difference(migrator, old, s3):
+    bucket = "stored-by-another"
+    for server, time in ((old, "1600000000"), (s3, "1700000000")):
+        server.create_bucket(Bucket=bucket)
+        server.put_object(Bucket=bucket, Key="k", Body=b"x", Metadata={"mtime": time})
+    for words, code in (([], "occupied"), (["--check"], "differs")):
+        run = migrator.migrate("--bucket", bucket, *words, code=1)
+        assert run.codes() == [code]
+        [failed] = run.failed.values()
+        assert "x-amz-meta-mtime (its bytes are the same)" in failed["message"], failed
+    migrator.migrate("--bucket", bucket, "--overwrite")
+    assert s3.head_object(Bucket=bucket, Key="k")["Metadata"] == {"mtime": "1600000000"}
+
+
+def test_a_wrong_key_of_the_source_is_told_with_its_own_option(migrator):
+    migrator.environment["COFFER_SOURCE_ACCESS_KEY_ID"] = "AKIAIOSFODNN7EXAMPLE"
+    _, told = migrator.run("migrate", migrator.source, *migrator.options, code=1)
+    assert "InvalidAccessKeyId" in told and "--source-profile" in told
+    assert " --profile" not in told

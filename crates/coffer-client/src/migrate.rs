@@ -90,6 +90,8 @@ pub struct MigrationOptions {
     pub mode: Mode,
     /// Whether what is gone at the source is deleted at the target.
     pub delete: bool,
+    /// Whether that is also done where the source has nothing at all.
+    pub delete_all: bool,
     /// Whether what others stored at the target may be replaced.
     pub overwrite: bool,
     /// Objects, and pieces of them, that are under way at once.

@@ -5,6 +5,7 @@ mod crowd;
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::migrate::error::{MigrateError, Reach};
@@ -154,6 +155,7 @@ impl Migration {
             ledger: Ledger::open(&self.options.state, &text, &target, moves)?,
             from: from.to_owned(),
             has_locks: before.as_ref().is_some_and(|before| before.lock.is_some()),
+            source_keeps: keeps_versions(before.as_ref()),
             folder: self.origin.folder(from),
             client,
             text,
@@ -167,6 +169,7 @@ impl Migration {
                 ..BucketReport::default()
             }
             .into(),
+            gone: AtomicU64::default(),
         });
         if self.options.mode == Mode::Check && !is_there {
             // Of a bucket without objects, nothing else tells.
@@ -186,14 +189,26 @@ impl Migration {
         if let Some(before) = before.filter(|_| prefix.is_empty() && !is_over) {
             self.settle(&place, &before).await;
         }
-        let is_emptied = matches!(walked, Ok(false)) && place.tally.lock().gone > 0;
-        let emptied = is_emptied.then_some(MigrateError::Emptied);
-        for error in [walked.err().or(emptied), left.err()].into_iter().flatten() {
+        let gone = self.of_gone(&place, &walked);
+        for error in [walked.err().or(gone), left.err()].into_iter().flatten() {
             place.count(|tally| tally.missing += 1);
             self.ended(&place.text, error);
         }
         let report = place.tally.lock().clone();
         Ok(report)
+    }
+
+    /// What is told of all that is gone at the source, where both lists came to their ends. That is
+    /// a difference, and where the source has nothing at all, it is not deleted.
+    fn of_gone(&self, place: &Place, walked: &Result<bool, MigrateError>) -> Option<MigrateError> {
+        let count = place.gone.load(Relaxed);
+        match walked {
+            Ok(false) if place.tally.lock().gone > 0 => Some(MigrateError::Emptied),
+            Ok(true) if self.options.mode == Mode::Check && count > 0 => {
+                Some(MigrateError::Gone { count })
+            }
+            _ => None,
+        }
     }
 
     /// Goes through both lists in step. False where the source has nothing, and so nothing was to
@@ -223,7 +238,8 @@ impl Migration {
         let mut hidden = Hidden::default();
         let mut from = self.next(place, &mut source, &mut hidden).await?;
         let mut there = self.next(place, &mut target, &mut hidden).await?;
-        let deletes = from.is_some() || !self.options.delete;
+        let may_delete = !self.options.delete || self.options.delete_all;
+        let deletes = from.is_some() || may_delete;
         loop {
             let order = match (&from, &there) {
                 (None, None) => return Ok(deletes),

@@ -135,9 +135,15 @@ pub enum MigrateError {
     /// The source has nothing at all.
     #[error(
         "the source has no objects at all, and the target has what came from it: nothing is \
-         deleted; is it the right source, and is it all there?"
+         deleted; is it the right source, and is it all there? If so, --delete-all deletes it"
     )]
     Emptied,
+    /// What came is gone at the source.
+    #[error("{} gone there: --delete removes what is gone", came(*count))]
+    Gone {
+        /// How much.
+        count: u64,
+    },
     /// A folder of buckets has none.
     #[error("the source has no folder that could be a bucket; is it the right one, and mounted?")]
     NoFolders,
@@ -177,6 +183,13 @@ pub enum MigrateError {
         /// The ledger.
         path: PathBuf,
     },
+}
+
+fn came(count: u64) -> String {
+    match count {
+        1 => "1 object or version came from the source and is".to_owned(),
+        count => format!("{count} objects or versions came from the source and are"),
+    }
 }
 
 /// For how much of a migration an error may hold.
@@ -243,6 +256,7 @@ impl MigrateError {
             Self::Differs { .. } => "differs",
             Self::Unproven => "unproven",
             Self::Emptied => "source_empty",
+            Self::Gone { .. } => "gone",
             Self::Setting { .. } => "setting",
             Self::Local { .. } => "local_file_failed",
             Self::Busy { .. } => "busy",

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use tokio::task::block_in_place;
@@ -28,6 +29,8 @@ pub(super) struct Place {
     pub(super) from: String,
     /// Whether its objects may be locked.
     pub(super) has_locks: bool,
+    /// Whether the source keeps versions: then an older one that is gone there is a difference.
+    pub(super) source_keeps: bool,
     /// Where it is read, if it is no folder.
     pub(super) client: Option<Arc<Client>>,
     /// Its folder, if it is one.
@@ -44,6 +47,8 @@ pub(super) struct Place {
     pub(super) versioning: Versioning,
     pub(super) ledger: Ledger,
     pub(super) tally: Mutex<BucketReport>,
+    /// What of all that is gone at the source is a difference, beside what is told by its name.
+    pub(super) gone: AtomicU64,
 }
 
 impl Place {

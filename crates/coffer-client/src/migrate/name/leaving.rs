@@ -2,6 +2,7 @@
 //! lists have come to their ends in order: a name that comes late looks as if it were gone.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::task::{JoinError, JoinSet, block_in_place};
 
@@ -38,6 +39,10 @@ impl Migration {
             (true, true) => "unread",
             (false, _) => "only-at-target",
         };
+        // What another of its name takes the place of is told by that name.
+        if outcome == "gone" && (both.from.is_empty() || place.source_keeps) {
+            place.gone.fetch_add(1, Relaxed);
+        }
         self.note_left(place, (&both.key, there), outcome, None);
     }
 

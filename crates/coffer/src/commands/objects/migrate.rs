@@ -38,7 +38,7 @@ pub struct MigrateArgs {
     #[arg(value_name = "s3://BUCKET")]
     pub target: Option<String>,
     /// Compare source and target, and move nothing
-    #[arg(long, visible_alias = "verify", conflicts_with_all = ["dry_run", "delete", "overwrite"])]
+    #[arg(long, visible_alias = "verify", conflicts_with_all = ["dry_run", "delete", "delete_all", "overwrite"])]
     pub check: bool,
     /// Tell what would be moved, and move nothing
     ///
@@ -48,6 +48,9 @@ pub struct MigrateArgs {
     /// Delete at the target what came from the source and is gone there since
     #[arg(long)]
     pub delete: bool,
+    /// The same, also where a bucket or folder of the source is there and has no objects any more
+    #[arg(long)]
+    pub delete_all: bool,
     /// Replace what others stored at the target under the same names
     #[arg(long)]
     pub overwrite: bool,
@@ -127,7 +130,8 @@ impl MigrateArgs {
         })?;
         Ok(MigrationOptions {
             mode: self.mode(),
-            delete: self.delete,
+            delete: self.delete || self.delete_all,
+            delete_all: self.delete_all,
             overwrite: self.overwrite,
             jobs: self.jobs.into(),
             state,
@@ -338,23 +342,39 @@ fn text(mode: Mode, summary: &Summary) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    if summary.missing > 0 {
-        text.push_str(&format!("\n{} did not come:\n", summary.missing));
-        for each in &summary.told {
-            let line = format!("{}: {}", each.what, each.message);
-            text.extend(["  ", &printable(&line), "\n"]);
-        }
-        let more = summary.missing - summary.told.len() as u64;
-        if more > 0 {
-            text.push_str(&format!("  and {more} more; --report FILE has all\n"));
-        }
-        return text;
+    let uncompared: u64 = summary.buckets.iter().map(|it| it.uncompared).sum();
+    if uncompared > 0 {
+        text.push_str(&format!(
+            "\nOf what would move, {uncompared} have something of their length at the target: a run \
+             compares them,\nmoves nothing that is the same, and replaces what others stored only \
+             with --overwrite.\n"
+        ));
     }
-    text.push_str(match mode {
-        Mode::Move => "\nAll of it arrived.\n",
-        Mode::Plan => "\nNothing was moved.\n",
-        Mode::Check => "\nAll of it is there, and the same.\n",
-    });
+    match mode {
+        _ if summary.missing > 0 => text.push_str(&missing(mode, summary)),
+        Mode::Move => text.push_str("\nAll of it arrived.\n"),
+        Mode::Plan => text.push_str("\nNothing was moved.\n"),
+        Mode::Check => text.push_str("\nAll of it is there, and the same.\n"),
+    }
+    text
+}
+
+/// What did not come, or is not the same.
+fn missing(mode: Mode, summary: &Summary) -> String {
+    let what = match mode {
+        Mode::Move => "did not come",
+        Mode::Plan => "would not come",
+        Mode::Check => "not the same, or not compared",
+    };
+    let mut text = format!("\n{} {what}:\n", summary.missing);
+    for each in &summary.told {
+        let line = format!("{}: {}", each.what, each.message);
+        text.extend(["  ", &printable(&line), "\n"]);
+    }
+    let more = summary.missing - summary.told.len() as u64;
+    if more > 0 {
+        text.push_str(&format!("  and {more} more; --report FILE has all\n"));
+    }
     text
 }
 
