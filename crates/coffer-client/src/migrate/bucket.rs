@@ -194,8 +194,7 @@ impl Migration {
             place.count(|tally| tally.missing += 1);
             self.ended(&place.text, error);
         }
-        let report = place.tally.lock().clone();
-        Ok(report)
+        Ok(place.tally.lock().clone())
     }
 
     /// What is told of all that is gone at the source, where both lists came to their ends. That is

@@ -1,8 +1,8 @@
 //! A version from the source to the target: in one piece or in parts, summed as it passes.
 
-mod guard;
-
 mod seen;
+
+mod guard;
 
 use std::ops::Range;
 use std::sync::Arc;

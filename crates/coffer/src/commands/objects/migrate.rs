@@ -38,7 +38,8 @@ pub struct MigrateArgs {
     #[arg(value_name = "s3://BUCKET")]
     pub target: Option<String>,
     /// Compare source and target, and move nothing
-    #[arg(long, visible_alias = "verify", conflicts_with_all = ["dry_run", "delete", "delete_all", "overwrite"])]
+    #[arg(long, visible_alias = "verify",
+          conflicts_with_all = ["dry_run", "delete", "delete_all", "overwrite"])]
     pub check: bool,
     /// Tell what would be moved, and move nothing
     ///
@@ -345,9 +346,9 @@ fn text(mode: Mode, summary: &Summary) -> String {
     let uncompared: u64 = summary.buckets.iter().map(|it| it.uncompared).sum();
     if uncompared > 0 {
         text.push_str(&format!(
-            "\nOf what would move, {uncompared} have something of their length at the target: a run \
-             compares them,\nmoves nothing that is the same, and replaces what others stored only \
-             with --overwrite.\n"
+            "\nOf what would move, {uncompared} have something of their length at the target:\n\
+             a run compares them, moves nothing that is the same, and replaces what others\n\
+             stored only with --overwrite.\n"
         ));
     }
     match mode {
