@@ -72,7 +72,12 @@ def test_the_last_system_administrator_is_not_deleted_by_mistake(served):
     told = run(served, "subject", "delete", "first", expect=2)
     assert "last system administrator" in told and "auditor" in told
     assert "nothing was deleted" in told and "--yes" in told
-    assert ask(served, "subject", "show", "first")["roles"]
+    told = run(served, "subject", "disable", "first", expect=2)
+    assert "last system administrator" in told and "nothing was disabled" in told
+    told = run(served, "subject", "set", "first", "--roles", "data-user", expect=2)
+    assert "last system administrator" in told and "nothing was changed" in told
+    shown = ask(served, "subject", "show", "first")
+    assert "system-administrator" in shown["roles"] and not shown["disabled"]
     code, seen = at_terminal(served, "subject", "delete", "first", typed="second\n")
     assert code == 2 and "that is not first" in seen, seen
     # One who can't act is none.

@@ -153,7 +153,7 @@ def test_roles_do_what_is_theirs(server, tmp_path):
 
 
 def test_the_owner_of_the_folder_is_never_locked_out(server):
-    run(server, "subject", "set", "first", "--roles", "data-user")
+    run(server, "subject", "set", "first", "--roles", "data-user", "--yes")
     run(server, "subject", "set", "first", "--roles",
         "data-user,system-administrator,key-custodian,auditor")  # fmt: skip
 

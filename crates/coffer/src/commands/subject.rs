@@ -17,8 +17,10 @@ pub mod args;
 
 mod deletion;
 
-use self::args::{CreateArgs, NamedArgs, RenameArgs, SetArgs, SubjectArgs, SubjectCommand};
-use self::deletion::delete;
+use self::args::{
+    CreateArgs, DisableArgs, NamedArgs, RenameArgs, SetArgs, SubjectArgs, SubjectCommand,
+};
+use self::deletion::{administers, confirm_last, delete};
 use self::key::key;
 
 fn path(name: &str) -> String {
@@ -52,8 +54,13 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
             let settled: Subject = server.call(Method::POST, &path, nothing).await?;
             show_done(json, &settled, one)
         }
-        SubjectCommand::Disable(args) => switch(server, args, true, json).await,
-        SubjectCommand::Enable(args) => switch(server, args, false, json).await,
+        SubjectCommand::Disable(DisableArgs { name, yes }) => {
+            if !yes {
+                confirm_last(server, name, "disable it", "disabled").await?;
+            }
+            switch(server, name, true, json).await
+        }
+        SubjectCommand::Enable(NamedArgs { name }) => switch(server, name, false, json).await,
         SubjectCommand::Delete(args) => delete(server, args, json).await,
     }?;
     Ok(ExitCode::SUCCESS)
@@ -115,6 +122,10 @@ async fn set(server: &AdminClient, args: &SetArgs, json: bool) -> Result<(), Err
             problem: "say what to change; --help shows what can be".to_owned(),
         });
     }
+    let ends = { changes.roles.as_deref() }.is_some_and(|roles| !administers(roles));
+    if ends && !args.yes {
+        confirm_last(server, &args.name, "take the role away", "changed").await?;
+    }
     warn_of_unreachable(&change(server, &args.name, &changes, json).await?);
     Ok(())
 }
@@ -143,17 +154,12 @@ fn chosen(roles: &[String]) -> Vec<String> {
     named.cloned().collect()
 }
 
-async fn switch(
-    server: &AdminClient,
-    args: &NamedArgs,
-    disabled: bool,
-    json: bool,
-) -> Result<(), Error> {
+async fn switch(server: &AdminClient, name: &str, disabled: bool, json: bool) -> Result<(), Error> {
     let changes = SubjectChanges {
         disabled: Some(disabled),
         ..SubjectChanges::default()
     };
-    change(server, &args.name, &changes, json).await.map(drop)
+    change(server, name, &changes, json).await.map(drop)
 }
 
 async fn change(

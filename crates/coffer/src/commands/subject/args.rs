@@ -41,7 +41,7 @@ pub enum SubjectCommand {
     Key(KeyArgs),
     /// Stop all access keys of a subject within a second, also in requests under way
     #[command(after_help = EXAMPLES)]
-    Disable(NamedArgs),
+    Disable(DisableArgs),
     /// Let a disabled subject's access keys count again
     #[command(after_help = EXAMPLES)]
     Enable(NamedArgs),
@@ -58,6 +58,16 @@ pub enum SubjectCommand {
 pub struct NamedArgs {
     /// Subject: its name, its id or an access key id
     pub name: String,
+}
+
+/// `coffer subject disable`.
+#[derive(Debug, Args)]
+pub struct DisableArgs {
+    /// Subject: its name, its id or an access key id
+    pub name: String,
+    /// Don't ask for the name of the last system administrator to be typed
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `coffer subject delete`.
@@ -135,6 +145,9 @@ pub struct SetArgs {
     /// Let it use every bucket that its clearance allows
     #[arg(long, conflicts_with_all = ["revoke", "grant"])]
     pub all_buckets: bool,
+    /// Don't ask for the name of the last system administrator to be typed
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `photos=read,list`.

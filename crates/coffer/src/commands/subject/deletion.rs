@@ -1,4 +1,4 @@
-//! `coffer subject delete`.
+//! `coffer subject delete`, and what else would leave no system administrator.
 
 use coffer_admin::{Subject, from_rfc3339};
 use coffer_client::{AdminClient, segment};
@@ -22,11 +22,7 @@ pub(super) async fn delete(
 ) -> Result<(), Error> {
     let DeleteArgs { name, yes } = args;
     if !yes {
-        let subjects: Vec<Subject> = server.get("/v1/subjects").await?;
-        // One that is not there is the server's to tell.
-        if let Some(last) = last_administrator(&subjects, name) {
-            confirm(last)?;
-        }
+        confirm_last(server, name, "delete it", "deleted").await?;
     }
     server
         .delete(&format!("/v1/subjects/{}", segment(name)))
@@ -35,15 +31,32 @@ pub(super) async fn delete(
     done(json, &told, &format!("subject {name} was deleted"))
 }
 
+/// Has the name of the last system administrator typed, if that is who is meant.
+pub(super) async fn confirm_last(
+    server: &AdminClient,
+    name: &str,
+    act: &str,
+    done: &'static str,
+) -> Result<(), Error> {
+    let subjects: Vec<Subject> = server.get("/v1/subjects").await?;
+    // One that is not there is the server's to tell.
+    match last_administrator(&subjects, name) {
+        Some(last) => confirm(last, act, done),
+        None => Ok(()),
+    }
+}
+
+/// Whether these roles make other subjects.
+pub(super) fn administers(roles: &[String]) -> bool {
+    roles.iter().any(|role| role == ADMINISTRATOR)
+}
+
 /// The subject that is meant, if it is a system administrator and no other can act as one.
 fn last_administrator<'a>(subjects: &'a [Subject], name: &str) -> Option<&'a Subject> {
     let has_key = |subject: &Subject| subject.access_keys.iter().any(|key| key.id == name);
     let is_meant =
         |subject: &&Subject| subject.name == name || subject.id == name || has_key(subject);
-    let is_administrator = |subject: &Subject| {
-        let mut roles = subject.roles.iter();
-        roles.any(|role| role == ADMINISTRATOR)
-    };
+    let is_administrator = |subject: &Subject| administers(&subject.roles);
     let acts = |subject: &Subject| {
         let mut keys = subject.access_keys.iter();
         let end_ms = subject.expires_at.as_deref().and_then(from_rfc3339);
@@ -58,14 +71,14 @@ fn last_administrator<'a>(subjects: &'a [Subject], name: &str) -> Option<&'a Sub
 }
 
 /// Has its name typed.
-fn confirm(subject: &Subject) -> Result<(), Error> {
+fn confirm(subject: &Subject, act: &str, done: &'static str) -> Result<(), Error> {
     let (name, roles) = (printable(&subject.name), subject.roles.join(", "));
     let question = format!(
         "{name} is the last system administrator, with the roles {roles}.\nWithout it, only the \
          owner of the data folder and root make and change subjects and buckets,\nat the socket \
-         there. Type its name to delete it: "
+         there. Type its name to {act}: "
     );
-    ask_for(&subject.name, &question, "deleted", "--yes")
+    ask_for(&subject.name, &question, done, "--yes")
 }
 
 #[cfg(test)]
