@@ -198,7 +198,8 @@ def test_quotas_are_set_listed_and_removed_by_system_administrators(running):
     assert f'coffer_quota_used{{of="bucket",id="{bucket}",what="bytes"}} 4' in page
     shown = run(running, "quota", "list")
     assert "mine" in shown and "4 B of 1.0 kB" in shown, shown
-    run(running, "quota", "set", "bucket", "mine", "--objects", "7")
+    told = run(running, "quota", "set", "bucket", "mine", "--objects", "7")
+    assert "bytes: was" in told and "now none" in told, told
     running.restart()
     (row,) = ask(running, "quota", "list")
     assert row["limits"] == {"objects": 7} and row["used"]["objects"] == 1

@@ -106,8 +106,13 @@ pub async fn quota(server: &AdminClient, args: &QuotaArgs) -> Result<ExitCode, E
                 buckets: args.buckets,
             };
             let path = path(args.kind, &args.name);
+            let before: Vec<QuotaRow> = server.get("/v1/quotas").await?;
             let set: QuotaRow = server.call(Method::PUT, &path, Some(&limits)).await?;
-            show_done(json, &set, |set| rows(std::slice::from_ref(set)))?;
+            show_done(json, &set, |set| {
+                let gone = before.iter().filter(|old| is_same(old, set));
+                let gone = gone.map(|old| limits_gone(old.limits, set.limits));
+                rows(std::slice::from_ref(set)) + &gone.collect::<String>()
+            })?;
         }
         QuotaCommand::List => {
             let all: Vec<QuotaRow> = server.get("/v1/quotas").await?;
@@ -124,6 +129,24 @@ pub async fn quota(server: &AdminClient, args: &QuotaArgs) -> Result<ExitCode, E
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_same(one: &QuotaRow, other: &QuotaRow) -> bool {
+    one.kind == other.kind && one.name == other.name
+}
+
+/// The limits that a quota has no more, each in a line.
+fn limits_gone(before: QuotaLimits, after: QuotaLimits) -> String {
+    let count = |limit: Option<u64>| limit.map(|n| n.to_string());
+    let limits = [
+        ("bytes", before.bytes.map(size), after.bytes),
+        ("objects", count(before.objects), after.objects),
+        ("uploads", count(before.uploads), after.uploads),
+        ("buckets", count(before.buckets), after.buckets),
+    ];
+    let gone = limits.into_iter().filter(|(.., after)| after.is_none());
+    gone.filter_map(|(what, was, _)| Some(format!("{what}: was {}, now none\n", was?)))
+        .collect()
 }
 
 fn rows(all: &[QuotaRow]) -> String {
