@@ -40,9 +40,9 @@ pub enum Settled {
 /// A limit that a write would pass.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the quota of this {of} is used up: it allows {limit} {what}{}, and the request would add \
-     {adds}",
-    used.map_or(String::new(), |used| format!(", {used} are used"))
+    "the quota of this {of} is used up: it allows {}{}, and the request would add {adds}",
+    counted(*limit, what),
+    told_used(*used, *adds)
 )]
 pub struct OverQuota {
     /// What it is a limit of: bucket, level, subject.
@@ -56,6 +56,28 @@ pub struct OverQuota {
     pub used: Option<u64>,
     /// How many more there would be.
     pub adds: u64,
+}
+
+/// So many of these, in words.
+fn counted(limit: u64, what: &str) -> String {
+    let (noun, rest) = what.split_once(' ').unwrap_or((what, ""));
+    let noun = if limit == 1 {
+        noun.strip_suffix('s').unwrap_or(noun)
+    } else {
+        noun
+    };
+    format!("{limit} {noun} {rest}").trim_end().to_owned()
+}
+
+/// What is used. Where it is not told, and one more is refused, the refusal says already that none
+/// is left.
+fn told_used(used: Option<u64>, adds: u64) -> String {
+    match used {
+        Some(1) => ", 1 is used".to_owned(),
+        Some(used) => format!(", {used} are used"),
+        None if adds == 1 => ", none is left".to_owned(),
+        None => String::new(),
+    }
 }
 
 /// Who admits a catalog's writes. Called on the thread that commits, one write at a time.
@@ -96,6 +118,40 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         if let Some(change) = self.change.take() {
             self.by.settle(change, Settled::InDoubt);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_is_told_in_words_that_fit_the_number() {
+        let said = |what, limit, used| {
+            let over = OverQuota {
+                of: "level",
+                what,
+                limit,
+                used,
+                adds: 1,
+            };
+            let said = over.to_string();
+            said.split("it allows ").nth(1).unwrap_or("").to_owned()
+        };
+        for (what, limit, used, told) in [
+            ("buckets", 1, Some(1), "1 bucket, 1 is used"),
+            ("buckets", 2, None, "2 buckets, none is left"),
+            ("objects", 0, Some(3), "0 objects, 3 are used"),
+            (
+                "uploads under way",
+                1,
+                None,
+                "1 upload under way, none is left",
+            ),
+        ] {
+            let whole = format!("{told}, and the request would add 1");
+            assert_eq!(said(what, limit, used), whole);
         }
     }
 }
