@@ -145,8 +145,8 @@ pub enum CopyError {
     },
     /// Another server may serve in this one's place.
     #[error(
-        "this server is fenced off by its copy {copy}, so it changes nothing; reads are answered. \
-         {why}"
+        "this server is fenced off by its copy {copy}, so it changes nothing, and answers \
+         reads: {why}"
     )]
     FencedOff {
         /// The copy's name.
