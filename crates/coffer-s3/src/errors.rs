@@ -2,13 +2,13 @@
 
 mod customer_keys;
 
+mod outcome;
+
 mod copies;
 
 pub(crate) mod details;
 
 pub(crate) mod mismatches;
-
-mod outcome;
 
 mod reads;
 
@@ -273,8 +273,8 @@ fn from_storage(error: VaultError) -> S3Error {
         ),
         VaultError::BucketInDoubt => s3_error!(
             ServiceUnavailable,
-            "It is in doubt whether this bucket is there, or what is set of it or of what it holds: \
-             it is just being erased, or the server's disk failed or was full when that was \
+            "It is in doubt whether this bucket is there, or what is set of it or of what it \
+             holds: it is just being erased, or the server's disk failed or was full when that was \
              changed. What is in doubt is out of use until it is known. Please try again."
         ),
         VaultError::InDoubt => s3_error!(

@@ -144,7 +144,8 @@ const NOT_READ: &str = "is none of S3's to a request for an object";
 
 /// What is wrong with answers, several of which would make one content.
 pub(crate) const UNMARKED: &str = "tells neither an ETag that names the object's bytes, which \
-    a weak one does not, nor when it was modified, so pieces of it may be of several contents, and it is fetched at once or not at all";
+    a weak one does not, nor when it was modified, so pieces of it may be of several contents, \
+    and it is fetched at once or not at all";
 
 /// What an answer tells of an object, if that is what was listed.
 fn as_listed(

@@ -63,7 +63,8 @@ impl Round {
                 copy,
                 "this server is fenced off: another serves in its place, so it changes nothing any \
                  more, nor after a start with --fenced-by; without, it would. Send clients to that \
-                 one, and stop this one; when nothing in its folder is missed, make it a standby of that one"
+                 one, and stop this one; when nothing in its folder is missed, make it a standby \
+                 of that one"
             ),
         }
     }
