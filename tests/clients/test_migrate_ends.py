@@ -11,7 +11,7 @@ from harness.mover import Mover, answering
 FILES = 200
 
 #: So many are moved at once.
-AT_ONCE = 8
+AT_ONCE = 16
 
 
 class Target(BaseHTTPRequestHandler):
