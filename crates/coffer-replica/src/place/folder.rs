@@ -46,6 +46,27 @@ struct Root {
     inode: u64,
 }
 
+impl Root {
+    fn is(&self, found: &fs::Metadata) -> Result<()> {
+        if found.ino() == self.inode {
+            return Ok(());
+        }
+        Err(gone())
+    }
+
+    /// Whether it is still there.
+    fn check(&self) -> Result<()> {
+        self.is(&fs::metadata(&self.path).map_err(|_| gone())?)
+    }
+
+    /// Opens it, if it is still there.
+    fn open(&self) -> Result<File> {
+        let opened = File::open(&self.path).map_err(|_| gone())?;
+        self.is(&opened.metadata().map_err(failed)?)?;
+        Ok(opened)
+    }
+}
+
 impl Folder {
     /// A folder that is there. It may be reached by a link itself.
     pub(crate) fn open(path: &FilePath) -> Result<Self> {
@@ -55,6 +76,13 @@ impl Folder {
         let root = Root { path, inode };
         let inner = inner.with_fsync(true);
         Ok(Self { inner, root })
+    }
+
+    /// What was put counts only in the folder that it was to be in.
+    async fn still_here<T>(&self, put: T) -> Result<T> {
+        let root = self.root.clone();
+        blocking(move || root.check()).await?;
+        Ok(put)
     }
 
     async fn refuse_links(&self, location: &Path) -> Result<()> {
@@ -74,6 +102,7 @@ impl fmt::Display for Folder {
 #[derive(Debug)]
 struct Upload {
     inner: Box<dyn MultipartUpload>,
+    root: Root,
     is_ended: bool,
 }
 
@@ -85,7 +114,10 @@ impl MultipartUpload for Upload {
 
     async fn complete(&mut self) -> Result<PutResult> {
         self.is_ended = true;
-        self.inner.complete().await
+        let put = self.inner.complete().await?;
+        let root = self.root.clone();
+        blocking(move || root.check()).await?;
+        Ok(put)
     }
 
     async fn abort(&mut self) -> Result<()> {
@@ -103,6 +135,11 @@ fn failed(error: io::Error) -> Error {
     }
 }
 
+fn gone() -> Error {
+    let problem = "the folder is not there any more: is its disk mounted?";
+    failed(io::Error::other(problem))
+}
+
 fn link(location: &dyn fmt::Display) -> Error {
     let problem = format!("{location} in it is a link, which no copy has: remove the link");
     failed(io::Error::other(problem))
@@ -116,10 +153,7 @@ async fn blocking<T: Send + 'static>(
 
 /// Refuses what is reached by a link, or is one; and all where the folder itself is gone.
 fn refuse_links(root: &Root, location: &Path) -> Result<()> {
-    if fs::metadata(&root.path).map_or(0, |found| found.ino()) != root.inode {
-        let problem = "the folder is not there any more: is its disk mounted?";
-        return Err(failed(io::Error::other(problem)));
-    }
+    root.check()?;
     let mut path = root.path.clone();
     for part in location.parts() {
         path.push(part.as_ref());
@@ -133,7 +167,7 @@ fn refuse_links(root: &Root, location: &Path) -> Result<()> {
 }
 
 /// Removes a file, and the folders above it that are empty then.
-fn remove(root: &FilePath, location: &Path) -> Result<()> {
+fn remove(root: &Root, location: &Path) -> Result<()> {
     let at = |error: Errno| match error {
         Errno::ENOENT => Error::NotFound {
             path: location.to_string(),
@@ -146,7 +180,7 @@ fn remove(root: &FilePath, location: &Path) -> Result<()> {
     let Some((name, folders)) = parts.split_last() else {
         return Err(at(Errno::ENOENT));
     };
-    let mut opened: Vec<OwnedFd> = vec![File::open(root).map_err(failed)?.into()];
+    let mut opened: Vec<OwnedFd> = vec![root.open()?.into()];
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_RDONLY;
     for folder in folders {
         let above = opened[opened.len() - 1].as_fd();
@@ -241,7 +275,8 @@ impl ObjectStore for Folder {
         options: PutOptions,
     ) -> Result<PutResult> {
         self.refuse_links(location).await?;
-        self.inner.put_opts(location, payload, options).await
+        let put = self.inner.put_opts(location, payload, options).await?;
+        self.still_here(put).await
     }
 
     async fn put_multipart_opts(
@@ -253,6 +288,7 @@ impl ObjectStore for Folder {
         let upload = self.inner.put_multipart_opts(location, options).await?;
         Ok(Box::new(Upload {
             inner: upload,
+            root: self.root.clone(),
             is_ended: false,
         }))
     }
@@ -271,7 +307,7 @@ impl ObjectStore for Folder {
             let root = root.clone();
             async move {
                 let location = location?;
-                blocking(move || remove(&root.path, &location).map(|()| location)).await
+                blocking(move || remove(&root, &location).map(|()| location)).await
             }
         });
         removed.buffered(REMOVED_AT_ONCE).boxed()
@@ -322,6 +358,7 @@ impl ObjectStore for Folder {
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.refuse_links(from).await?;
         self.refuse_links(to).await?;
-        self.inner.copy_opts(from, to, options).await
+        self.inner.copy_opts(from, to, options).await?;
+        self.still_here(()).await
     }
 }
