@@ -83,7 +83,7 @@ impl CopyRecord {
     }
 
     /// Of a copy that was made before.
-    pub(crate) fn again(copy: CopyId, keystore: KeystoreId, is_of_engine: bool) -> Self {
+    pub fn again(copy: CopyId, keystore: KeystoreId, is_of_engine: bool) -> Self {
         Self {
             copy,
             is_of_engine,

@@ -79,8 +79,8 @@ impl Vault {
             let log = log.ok_or(CopyError::NeverComplete)?;
             if log.sync.is_some_and(|sync| sync.since_ms.is_some()) {
                 let (data, from) = (self.data().to_owned(), seat.from.clone());
-                let store = seat.from.open(false)?;
-                let record = CopyRecord::read(&*store).await?;
+                let id = self.inner.copies.registry.get(LOG_NAME)?.id;
+                let record = CopyRecord::again(id, self.inner.keystore.id(), true);
                 return blocking(move || note_log(&data, &from, record)).await;
             }
             seat.right.check()?;
