@@ -129,7 +129,8 @@ impl Turn {
 /// is a gateway of an engine: another may serve by now, and go on without it. How the log itself
 /// stands is told in any case, and at each gateway what is to be kept of its keystore.
 async fn settled(State(admin): State<Admin>, request: AxumRequest, next: Next) -> Answered {
-    let (path, is_read) = (request.uri().path(), request.method().is_safe());
+    let path = request.uri().path();
+    let is_read = request.method().is_safe() || path == "/v1/audit/verify";
     let is_of_log = ["/v1/replicas", "/v1/standby"].iter();
     let waits = is_read && !{ is_of_log }.any(|told| path.starts_with(told));
     let is_of_keystore = ["/v1/keystore", "/v1/rotations"].contains(&path);
