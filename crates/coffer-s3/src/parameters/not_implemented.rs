@@ -243,14 +243,14 @@ pub(crate) fn check_document(operation: &str, document: &[u8]) -> S3Result {
 
 /// Refuses a query that selects what s3s did not take into account.
 pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
-    let is_of_version = OF_VERSIONS.contains(&operation);
-    check_one_subresource(query)?;
-    let mut fallbacks = FALLBACKS.iter();
-    let fallback = fallbacks.find(|(fallback, _)| *fallback == operation);
-    if query.is_empty() || (is_of_version && fallback.is_none()) {
+    if query.is_empty() {
         return Ok(());
     }
     let pairs = form_pairs(query).unwrap_or_default(); // s3s has refused what can't be read
+    check_one_subresource(&pairs)?;
+    let is_of_version = OF_VERSIONS.contains(&operation);
+    let mut fallbacks = FALLBACKS.iter();
+    let fallback = fallbacks.find(|(fallback, _)| *fallback == operation);
     if let Some((_, known)) = fallback {
         check_names(operation, known, &pairs)?;
     }
@@ -262,11 +262,7 @@ pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
 
 /// Refuses a query that selects two subresources, as S3 does: one of them would be passed over. A
 /// bare method is refused with one already.
-fn check_one_subresource(query: &str) -> S3Result {
-    if !query.contains('&') {
-        return Ok(());
-    }
-    let pairs = form_pairs(query).unwrap_or_default();
+fn check_one_subresource(pairs: &[(String, String)]) -> S3Result {
     let mut selected = pairs.iter().map(|(name, _)| name.as_str());
     let mut next = || selected.find(|name| SUBRESOURCES.contains(name));
     match (next(), next()) {
