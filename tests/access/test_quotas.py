@@ -113,7 +113,7 @@ def test_overwrites_deletes_copies_and_uploads_count_what_they_leave(running):
     upload = s3.create_multipart_upload(Bucket="mine", Key="big")["UploadId"]
     with s3_refused("QuotaExceeded", 403) as error:
         s3.create_multipart_upload(Bucket="mine", Key="other")
-    assert "uploads under way" in error.message
+    assert "1 upload under way" in error.message
     where = {"Bucket": "mine", "Key": "big", "UploadId": upload}
     parts = []
     for number in (1, 2):
@@ -174,7 +174,7 @@ def test_buckets_are_counted_by_level_and_by_who_makes_them(running):
     ann.delete_bucket(Bucket="two")
     run(running, "bucket", "create", "by-hand", "--level", "kept")
     told = refused(running, "bucket", "create", "another", "--level", "kept")
-    assert "quota of this level" in told and "1 buckets" in told
+    assert "quota of this level" in told and "1 bucket, 1 is used" in told
     where = {"LocationConstraint": "kept"}
     with s3_refused("QuotaExceeded", 403):
         ann.create_bucket(Bucket="three", CreateBucketConfiguration=where)

@@ -20,7 +20,7 @@ mod deletion;
 use self::args::{
     CreateArgs, DisableArgs, NamedArgs, RenameArgs, SetArgs, SubjectArgs, SubjectCommand,
 };
-use self::deletion::{administers, confirm_last, delete};
+use self::deletion::{administers, confirm_last, delete, listed};
 use self::key::key;
 
 fn path(name: &str) -> String {
@@ -55,8 +55,10 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
             show_done(json, &settled, one)
         }
         SubjectCommand::Disable(DisableArgs { name, yes }) => {
-            if !yes {
-                confirm_last(server, name, "disable it", "disabled").await?;
+            // A list that can't be had, on a damaged disk, does not keep a stolen key from being
+            // stopped.
+            if !yes && let Ok(subjects) = listed(server).await {
+                confirm_last(&subjects, name, "disable it", "disabled")?;
             }
             switch(server, name, true, json).await
         }
@@ -124,7 +126,12 @@ async fn set(server: &AdminClient, args: &SetArgs, json: bool) -> Result<(), Err
     }
     let ends = { changes.roles.as_deref() }.is_some_and(|roles| !administers(roles));
     if ends && !args.yes {
-        confirm_last(server, &args.name, "take the role away", "changed").await?;
+        confirm_last(
+            &listed(server).await?,
+            &args.name,
+            "take the role away",
+            "changed",
+        )?;
     }
     warn_of_unreachable(&change(server, &args.name, &changes, json).await?);
     Ok(())

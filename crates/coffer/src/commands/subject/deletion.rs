@@ -22,7 +22,7 @@ pub(super) async fn delete(
 ) -> Result<(), Error> {
     let DeleteArgs { name, yes } = args;
     if !yes {
-        confirm_last(server, name, "delete it", "deleted").await?;
+        confirm_last(&listed(server).await?, name, "delete it", "deleted")?;
     }
     server
         .delete(&format!("/v1/subjects/{}", segment(name)))
@@ -31,19 +31,20 @@ pub(super) async fn delete(
     done(json, &told, &format!("subject {name} was deleted"))
 }
 
+/// All subjects.
+pub(super) async fn listed(server: &AdminClient) -> Result<Vec<Subject>, Error> {
+    Ok(server.get("/v1/subjects").await?)
+}
+
 /// Has the name of the last system administrator typed, if that is who is meant.
-pub(super) async fn confirm_last(
-    server: &AdminClient,
+pub(super) fn confirm_last(
+    subjects: &[Subject],
     name: &str,
     act: &str,
     done: &'static str,
 ) -> Result<(), Error> {
-    // A list that can't be had, on a damaged disk, does not keep a stolen key from being stopped.
-    let Ok(subjects) = server.get::<Vec<Subject>>("/v1/subjects").await else {
-        return Ok(());
-    };
     // One that is not there is the server's to tell.
-    match last_administrator(&subjects, name) {
+    match last_administrator(subjects, name) {
         Some(last) => confirm(last, act, done),
         None => Ok(()),
     }
