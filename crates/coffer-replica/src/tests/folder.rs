@@ -54,7 +54,7 @@ async fn a_place_that_went_away_is_not_made_again() {
             store.put_multipart(&path).await.map(|_| ()),
             store.get(&Path::from("copy.json")).await.map(|_| ()),
             store.list(None).try_collect::<Vec<_>>().await.map(|_| ()),
-            store.delete(&Path::from("blobs/other")).await,
+            store.delete(&path).await,
         ]
     };
     for result in of_all().await {
