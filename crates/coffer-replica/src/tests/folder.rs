@@ -57,14 +57,21 @@ async fn a_place_that_went_away_is_not_made_again() {
             store.delete(&path).await,
         ]
     };
-    for result in of_all().await {
-        let told = ReplicaError::from(result.unwrap_err()).to_string();
-        assert!(told.contains("is its disk mounted?"), "{told}");
+    // Gone, and as a mount point is without its disk.
+    for is_made in [false, true] {
+        if is_made {
+            fs::create_dir(&own).unwrap();
+        }
+        for result in of_all().await {
+            let told = ReplicaError::from(result.unwrap_err()).to_string();
+            assert!(told.contains("is its disk mounted?"), "{told}");
+        }
+        let made = fs::read_dir(&own).map_or(0, Iterator::count);
+        assert!(
+            own.exists() == is_made && made == 0,
+            "nothing is made there"
+        );
     }
-    assert!(!own.exists(), "nothing is made where its disk was");
-    // What lies below the mount point is no place either.
-    fs::create_dir(&own).unwrap();
-    assert!(of_all().await.iter().all(|result| result.is_err()));
     fs::remove_dir(&own).unwrap();
     fs::rename(&away, &own).unwrap();
     assert!(of_all().await.iter().all(|result| result.is_ok()));
