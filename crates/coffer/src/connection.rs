@@ -4,7 +4,7 @@
 //! hyper             HTTP/1.1, requests counted by `tracked_service`
 //! head::refused     heads that are too long for HTTP, refused in S3's words
 //! coalesce_reads    up to 64 KiB a read, from several records
-//! quanta            after a MiB read or written, others go first
+//! quanta            after a MiB read or written, others go first; small answers go out together
 //! rustls            the records of TLS
 //! read_ahead        32 KiB of ciphertext a read, in a pooled buffer
 //! slow_peer         a peer that takes bytes too slowly is cut off

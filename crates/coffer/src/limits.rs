@@ -46,6 +46,13 @@ pub const QUANTUM_BYTES: usize = 1024 * 1024;
 /// Plaintext that a connection must have read when hyper rests, to go on: a record of TLS.
 pub const QUANTUM_STEP_BYTES: usize = 16 * 1024;
 
+/// Bytes of an answer that waits until the others that are ready have theirs: of a larger one, what
+/// it costs to wake the client is the smaller part.
+pub const SMALL_ANSWER_BYTES: usize = 32 * 1024;
+
+/// Small answers of a thread, without larger ones and uploads between them, after which they wait.
+pub const SMALL_ANSWERS_IN_A_ROW: usize = 64;
+
 /// After how many turns of its tasks a thread looks for new events. After tokio's usual 61, of a
 /// quantum each, small requests beside uploads would wait noticeably longer.
 pub const EVENT_INTERVAL: u32 = 16;

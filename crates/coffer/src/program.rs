@@ -37,6 +37,7 @@ use crate::commands::tls::{TlsArgs, TlsCommand, renew_authority};
 use crate::commands::{Cli, Command};
 use crate::config::args::ServeArgs;
 use crate::config::{self, Config};
+use crate::connection::quanta;
 use crate::error::Error;
 use crate::hardening::{UserMask, harden};
 use crate::limits::{BLOCKING_THREADS, END_WAIT, EVENT_INTERVAL};
@@ -271,6 +272,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error>
     let runtime: Runtime = Builder::new_multi_thread()
         .enable_all()
         .event_interval(EVENT_INTERVAL)
+        .on_thread_unpark(quanta::thread_woke)
         .max_blocking_threads(BLOCKING_THREADS)
         .build()
         .map_err(|source| Error::System {
