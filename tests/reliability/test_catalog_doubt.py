@@ -6,7 +6,7 @@ import time
 import pytest
 from botocore.exceptions import ClientError
 
-from harness.administration import run
+from harness.administration import ask, run
 from harness.clients import s3_client
 from harness.content import KIB, content
 from harness.faults import FailingSync
@@ -119,9 +119,9 @@ def test_a_deletion_in_doubt_counts_no_longer_once_that_is_over(server, failing)
     assert not is_put(s3, "c")
 
 
-def is_put(s3, key):
+def is_put(s3, key, *, bucket="counted"):
     try:
-        s3.put_object(Bucket="counted", Key=key, Body=b"x")
+        s3.put_object(Bucket=bucket, Key=key, Body=b"x")
     except ClientError as error:
         assert error.response["Error"]["Code"] == "QuotaExceeded", error.response
         return False
@@ -142,3 +142,46 @@ def test_what_is_in_doubt_counts_whoever_looks_meanwhile(server, failing):
     assert s3.get_object(Bucket="counted", Key="a")["Body"].read() == b"x"
     s3.delete_object(Bucket="counted", Key="a")
     assert is_put(s3, "b")
+
+
+@pytest.mark.parametrize("how", ["s3", "command"])
+def test_a_bucket_whose_object_is_in_doubt_is_not_deleted(server, s3, failing, how):
+    """Its locks would go with it: a lock that may stand holds as one that does."""
+    failing.fail(LOG)
+    hold = {"ObjectLockLegalHoldStatus": "ON"}
+    put = {"Bucket": BUCKET, "Key": "k", "Body": b"x", "ChecksumAlgorithm": "CRC32"}
+    assert status(lambda: s3.put_object(**put, **hold)) == 500
+    if how == "s3":
+        assert status(lambda: s3.delete_bucket(Bucket=BUCKET)) == 503
+    else:
+        assert "doubt" in run(server, "bucket", "delete", BUCKET, expect=1)
+    failing.heal()
+    assert status(lambda: s3.delete_bucket(Bucket=BUCKET)) == 409
+    assert s3.get_object(Bucket=BUCKET, Key="k")["Body"].read() == b"x", "the log had it"
+
+
+def test_a_bucket_whose_upload_is_in_doubt_is_not_withdrawn(server, failing):
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="begun")
+    failing.fail(LOG)
+    assert status(lambda: s3.create_multipart_upload(Bucket="begun", Key="k")) == 500
+    assert "doubt" in run(server, "bucket", "delete", "begun", expect=1)
+
+
+def test_a_doubt_ends_by_itself_once_the_disk_is_well(server, failing):
+    """Who counts with what a deletion frees does not ask the bucket that it was in."""
+    s3 = s3_client(server)
+    run(server, "level", "create", "shared", "--rank", "0", "--same-label")
+    for bucket in ("freed", "filled"):
+        run(server, "bucket", "create", bucket, "--level", "shared")
+    s3.put_object(Bucket="freed", Key="a", Body=b"x")
+    s3.put_object(Bucket="filled", Key="before", Body=b"x")
+    run(server, "quota", "set", "level", "shared", "--objects", "2")
+    shown = ask(server, "bucket", "show", "freed")
+    failing.fail(f"{shown['id']}/{LOG}")
+    assert status(lambda: s3.delete_object(Bucket="freed", Key="a")) == 500
+    failing.heal()
+    until = time.monotonic() + COUNTED_SECONDS
+    while not is_put(s3, "more", bucket="filled"):
+        assert time.monotonic() < until
+        time.sleep(0.1)

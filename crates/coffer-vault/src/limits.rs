@@ -135,6 +135,9 @@ pub const BUCKETS_LOOK: std::time::Duration = std::time::Duration::from_secs(30)
 /// How often it is looked whether it is known of a commit in doubt that it stands, for quotas.
 pub const DOUBTS_LOOK: std::time::Duration = std::time::Duration::from_millis(500);
 
+/// The longest time between two of these looks, while that can't be told.
+pub const DOUBTS_LOOK_MAX: std::time::Duration = std::time::Duration::from_secs(4);
+
 /// How many damaged places are told of in the log within a minute.
 pub const DAMAGED_PLACES_TOLD: usize = 256;
 

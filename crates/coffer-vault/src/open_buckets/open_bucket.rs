@@ -216,8 +216,13 @@ impl OpenBucket {
         Ok(())
     }
 
-    /// Whether nothing is in it; or nothing but uploads under way.
+    /// Whether nothing is in it; or nothing but uploads under way. What was before a change in
+    /// doubt doesn't count: an object that may stand would go with the bucket, its locks with it.
+    ///
+    /// # Errors
+    /// [`VaultError::BucketInDoubt`] while that can't be told.
     pub(crate) async fn is_empty(&self, but_for_uploads: bool) -> Result<bool> {
+        self.settle().await?;
         let is_empty = if but_for_uploads {
             self.catalog.is_without_objects().await
         } else {

@@ -11,7 +11,7 @@ use crate::blocking::blocking;
 use crate::buckets::remove_empty_folders;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
-use crate::limits::{BUCKETS_LOOK, DOUBTS_LOOK};
+use crate::limits::{BUCKETS_LOOK, DOUBTS_LOOK, DOUBTS_LOOK_MAX};
 use crate::upkeep::unverified::verify_as_noted;
 use crate::vault::{Inner, Vault};
 
@@ -205,14 +205,19 @@ async fn look_at_buckets(inner: Weak<Inner>) {
 /// Looks again at buckets in which a commit has ended in doubt, soon after it is known whether it
 /// stands: until then quotas count what it would add, and what it would free.
 async fn look_where_in_doubt(inner: Weak<Inner>) {
+    let mut pause = DOUBTS_LOOK;
     loop {
         let Some(quotas) = inner.upgrade().map(|it| it.open_buckets.quotas.clone()) else {
             return;
         };
         quotas.doubted().await;
-        tokio::time::sleep(DOUBTS_LOOK).await;
+        tokio::time::sleep(pause).await;
         let Some(inner) = inner.upgrade() else { return };
-        inner.open_buckets.look_where_in_doubt().await;
+        // A disk that takes nothing is asked again, less and less often.
+        pause = match inner.open_buckets.look_where_in_doubt().await {
+            true => DOUBTS_LOOK,
+            false => (pause * 2).min(DOUBTS_LOOK_MAX),
+        };
     }
 }
 

@@ -69,14 +69,21 @@ impl OpenBuckets {
     }
 
     /// Looks again at those in which it was in doubt whether something was committed, as soon as
-    /// that is known.
-    pub(crate) async fn look_where_in_doubt(&self) {
+    /// that can be known. False where it can't be yet.
+    pub(crate) async fn look_where_in_doubt(&self) -> bool {
+        let mut are_known = true;
         for id in self.quotas.in_doubt() {
             // Used from within the lock on, so that it is not closed meanwhile.
             let opened = self.slots.lock().by_id.get(&id).and_then(|it| it.opened());
-            if let Some(bucket) = opened.filter(|bucket| !bucket.catalog.is_committing()) {
+            let Some(bucket) = opened else {
+                continue;
+            };
+            if bucket.settle().await.is_err() {
+                are_known = false;
+            } else if !bucket.catalog.is_committing() {
                 self.look(id, &bucket.catalog).await;
             }
         }
+        are_known
     }
 }
