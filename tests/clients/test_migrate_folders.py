@@ -215,8 +215,12 @@ def test_an_older_version_of_a_file_is_no_difference(migrator, s3, shares):
     s3.put_bucket_versioning(Bucket=shares.name, VersioningConfiguration=enabled)
     (shares / "file").write_text("newer")
     run = migrator.migrate(source=shares.parent)
-    assert (run.counts(shares.name), run.buckets[shares.name]["gone"]) == ((1, 0, 0), 1)
+    assert (run.counts(shares.name), run.buckets[shares.name]["gone"]) == ((1, 0, 0), 0)
     assert migrator.migrate("--check", source=shares.parent).failed == {}
+    run = migrator.migrate("--delete", source=shares.parent)
+    assert (run.buckets[shares.name]["older"], run.buckets[shares.name]["deleted"]) == (1, 0)
+    versions = s3.list_object_versions(Bucket=shares.name)["Versions"]
+    assert [version["Size"] for version in versions] == [len("newer"), len("old")]
 
 
 def test_a_dry_run_promises_what_a_run_does(migrator, s3, shares):
@@ -239,6 +243,18 @@ def test_a_dry_run_promises_what_a_run_does(migrator, s3, shares):
     )
     out, _ = migrator.run("migrate", shares.parent, "--dry-run")
     assert b"2 have something of their length at the target" in out
+
+
+def test_a_dry_run_says_what_would_be_deleted(migrator, s3, shares):
+    for name in ("gone", "stays"):
+        (shares / name).write_text(name)
+    migrator.migrate(source=shares.parent)
+    (shares / "gone").unlink()
+    out, _ = migrator.run("migrate", shares.parent, "--dry-run", "--delete")
+    assert b"1 (1 would be deleted)" in out
+    run = migrator.migrate("--dry-run", "--delete", source=shares.parent)
+    assert [line["outcome"] for line in run.versions if line["key"] == "gone"] == ["would-delete"]
+    assert names(s3, shares.name) == {"gone", "stays"}
 
 
 def test_a_root_without_folders_is_told(migrator, s3, shares):

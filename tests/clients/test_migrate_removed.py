@@ -115,3 +115,38 @@ def test_a_wrong_key_of_the_source_is_told_with_its_own_option(migrator):
     _, told = migrator.run("migrate", migrator.source, *migrator.options, code=1)
     assert "InvalidAccessKeyId" in told and "--source-profile" in told
     assert " --profile" not in told
+
+
+@pytest.mark.parametrize("status", [None, "Enabled", "Suspended"])
+def test_what_does_not_come_keeps_what_came_before(migrator, old, s3, status):
+    """A nightly run deletes what is gone, and can't read one object that has changed."""
+    bucket = f"nightly-{status}".lower()
+    old.create_bucket(Bucket=bucket)
+    if status:
+        settings = {"Status": status}
+        old.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=settings)
+    for key in ("changed", "gone"):
+        old.put_object(Bucket=bucket, Key=key, Body=key.encode())
+    only = ("--bucket", bucket, "--without", "policy")
+    migrator.migrate(*only)
+    before = old.head_object(Bucket=bucket, Key="changed").get("VersionId", "null")
+    old.put_object(Bucket=bucket, Key="changed", Body=b"newer than before")
+    if status == "Enabled":
+        old.delete_object(Bucket=bucket, Key="changed", VersionId=before)
+    gone = old.head_object(Bucket=bucket, Key="gone").get("VersionId", "null")
+    old.delete_object(Bucket=bucket, Key="gone", VersionId=gone)
+    denial = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": ["s3:GetObject", "s3:GetObjectVersion"],
+        "Resource": f"arn:aws:s3:::{bucket}/changed",
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": denial})
+    old.put_bucket_policy(Bucket=bucket, Policy=policy)
+    run = migrator.migrate(*only, "--delete", code=1)
+    assert (run.counts(bucket)[2], run.buckets[bucket]["deleted"]) == (1, 1)
+    body = s3.get_object(Bucket=bucket, Key="changed")["Body"].read()
+    assert body == b"changed", "it is all that is left of it"
+    old.delete_bucket_policy(Bucket=bucket)
+    run = migrator.migrate(*only, "--delete")
+    assert s3.get_object(Bucket=bucket, Key="changed")["Body"].read() == b"newer than before"

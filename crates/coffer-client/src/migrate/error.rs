@@ -139,7 +139,10 @@ pub enum MigrateError {
     )]
     Emptied,
     /// What came is gone at the source.
-    #[error("{} gone there: --delete removes what is gone", came(*count))]
+    #[error(
+        "{} gone there: --delete removes what is gone, and --delete-all if that is all",
+        came(*count)
+    )]
     Gone {
         /// How much.
         count: u64,

@@ -98,7 +98,9 @@ impl Migration {
         }
         for (there, used) in work.both.there.iter().zip(&work.matched.used) {
             if !used {
-                self.left_over(place, &work.both, there, work.deletes);
+                // What did not come has nothing in its place yet.
+                let deletes = work.deletes && !work.is_held_up;
+                self.left_over(place, &work.both, there, deletes);
             }
         }
         Ok(work.has_moved)

@@ -43,10 +43,12 @@ pub struct BucketReport {
     pub proven: u64,
     /// What came of the source once, is gone there now, and still is at the target.
     pub gone: u64,
-    /// What of that was deleted.
+    /// What of that was deleted, or would be.
     pub deleted: u64,
     /// What came of the source once, and lies where it can't be read now, or is not to be.
     pub unread: u64,
+    /// What came of names that the source still has, before it had something else there.
+    pub older: u64,
     /// What others stored at the target.
     pub others: u64,
     /// What did not come, with settings.
@@ -67,8 +69,8 @@ pub struct Summary {
 /// What became of a version.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
-    /// `moved`, `there`, `would-move`, `missing`, `gone`, `deleted`, `unread`,
-    /// `only-at-target`.
+    /// `moved`, `there`, `would-move`, `missing`, `gone`, `deleted`, `would-delete`,
+    /// `unread`, `older`, `only-at-target`.
     pub(super) outcome: &'static str,
     pub(super) bucket: &'a str,
     pub(super) key: &'a str,

@@ -26,21 +26,24 @@ impl Migration {
         deletes: bool,
     ) {
         let is_ours = place.ledger.is_ours(&both.key, there);
-        let is_to_go = is_ours && !both.is_hidden && deletes;
-        if is_to_go && self.options.delete && self.options.mode == Mode::Move {
-            let is_name_gone = both.from.is_empty();
+        let is_name_gone = both.from.is_empty();
+        // Without versions there, what it was before is no less at the source than it ever was.
+        let is_gone = is_ours && !both.is_hidden && (is_name_gone || place.source_keeps);
+        let is_to_go = is_gone && deletes && self.options.delete;
+        if is_to_go && self.options.mode == Mode::Move {
             if let Err(error) = place.ledger.leaves(&both.key, there, is_name_gone) {
                 self.parted(place, (&both.key, there), Err(error));
             }
             return;
         }
         let outcome = match (is_ours, both.is_hidden) {
-            (true, false) => "gone",
+            _ if is_to_go && self.options.mode == Mode::Plan => "would-delete",
+            (true, false) if is_gone => "gone",
+            (true, false) => "older",
             (true, true) => "unread",
             (false, _) => "only-at-target",
         };
-        // What another of its name takes the place of is told by that name.
-        if outcome == "gone" && (both.from.is_empty() || place.source_keeps) {
+        if is_gone {
             place.gone.fetch_add(1, Relaxed);
         }
         self.note_left(place, (&both.key, there), outcome, None);
@@ -152,9 +155,12 @@ impl Migration {
         problem: Option<String>,
     ) {
         place.count(|tally| match outcome {
-            "deleted" => (tally.gone, tally.deleted) = (tally.gone + 1, tally.deleted + 1),
+            "deleted" | "would-delete" => {
+                (tally.gone, tally.deleted) = (tally.gone + 1, tally.deleted + 1)
+            }
             "gone" => tally.gone += 1,
             "unread" => tally.unread += 1,
+            "older" => tally.older += 1,
             _ => tally.others += 1,
         });
         self.report.line(&Line {

@@ -305,9 +305,9 @@ fn counts(summary: &Summary) -> Counts {
 }
 
 fn text(mode: Mode, summary: &Summary) -> String {
-    let moved = match mode {
-        Mode::Plan => "would move",
-        _ => "moved now",
+    let (moved, deletes) = match mode {
+        Mode::Plan => ("would move", "would be deleted"),
+        _ => ("moved now", "deleted"),
     };
     let columns = [
         ("bucket", Flush::Left),
@@ -324,7 +324,7 @@ fn text(mode: Mode, summary: &Summary) -> String {
         .map(|bucket| {
             let gone = match bucket.deleted {
                 0 => bucket.gone.to_string(),
-                deleted => format!("{} ({deleted} deleted)", bucket.gone),
+                deleted => format!("{} ({deleted} {deletes})", bucket.gone),
             };
             vec![
                 printable(&bucket.to),
