@@ -32,7 +32,9 @@ impl S3Error {
     /// nothing of what was asked about.
     pub(crate) fn is_of_access(&self) -> bool {
         let is_denied = self.code() == Some("AccessDenied");
-        is_denied || self.is_of_key() || matches!(self, Self::Unreadable { .. })
+        // Whatever code it has: who asks is to sign in.
+        let is_unauthorized = matches!(self, Self::Refused { status: 401, .. });
+        is_denied || is_unauthorized || self.is_of_key() || matches!(self, Self::Unreadable { .. })
     }
 }
 
@@ -54,6 +56,21 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn a_demand_to_sign_in_says_nothing_of_what_was_asked_about() {
+        let refused = |status, code: &str| S3Error::Refused {
+            status,
+            code: code.to_owned(),
+            message: String::new(),
+            advice: String::new(),
+            retry_after: None,
+            outcome: None,
+        };
+        assert!(refused(401, "Unauthorized").is_of_access());
+        assert!(refused(403, "AccessDenied").is_of_access());
+        assert!(!refused(403, "InvalidObjectState").is_of_access());
+    }
 
     #[test]
     fn logins_are_told_from_refusals() {

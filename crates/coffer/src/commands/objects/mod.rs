@@ -74,7 +74,8 @@ pub enum Way {
     Auto,
     /// Always by TLS
     Tls,
-    /// Sealed, or not at all; objects of up to 16 KiB have no sealed form, and go by TLS
+    /// Sealed, and an error where the bucket has none; up to 16 KiB, and what the server has no ticket
+    /// for just then, go by TLS
     Sealed,
 }
 
