@@ -278,6 +278,16 @@ impl MigrateError {
         }
     }
 
+    /// Whether parts did not go together: what was noted of them, or what lies there of them, may
+    /// be damaged, and would be in each run that goes on with them.
+    pub(super) fn is_of_parts(&self) -> bool {
+        match self {
+            Self::Mover(MoverError::Damaged { .. }) => true,
+            Self::Mover(error) => error.s3().is_some_and(S3Error::is_of_content),
+            _ => false,
+        }
+    }
+
     /// For how much of a migration it may hold.
     pub(super) fn reach(&self) -> Reach {
         match self {

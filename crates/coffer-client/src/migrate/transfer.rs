@@ -2,6 +2,8 @@
 
 mod seen;
 
+mod begun;
+
 mod guard;
 
 use std::ops::Range;
@@ -12,16 +14,15 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::Method;
 use hyper::body::Bytes;
 use tokio::task::block_in_place;
-use tokio::time::timeout;
 
-use crate::limits::{PART_BYTES, REST_WAIT};
+use crate::limits::PART_BYTES;
 use crate::migrate::Migration;
 use crate::migrate::body::{Body, Opened, check, same};
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::{Begun, Part, identity};
 use crate::migrate::place::Place;
 use crate::migrate::report::Proof;
-use crate::mover::{Event, MoverError, Together, begin_upload, is_as_sent, part_bytes, pieces};
+use crate::mover::{Event, MoverError, Together, is_as_sent, pieces};
 use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
 use crate::s3::{DonePart, ListedVersion, ObjectName, Sent, Stored};
 
@@ -172,35 +173,69 @@ impl Migration {
         opened: Opened,
     ) -> Result<(Stored, Checksum, bool), MigrateError> {
         let headers = opened.attributes.to_store(opened.tags.clone());
-        let (begun, before) = self.begun(place, key, of, name, &headers).await?;
+        let what = (&**place, key, of);
+        let (mut begun, mut before) = self.begun(what, name, &headers).await?;
         let told = { opened.told }.filter(|told| told.algorithm.crc().is_some());
         let also = told.as_ref().map(|told| told.algorithm);
-        let upload = Arc::new(Upload {
-            name: name.clone(),
-            begun,
-            body: opened.body,
-            also: also.filter(|also| *also != ALGORITHM),
-        });
-        let sums = self.parts(place, &upload, of.object.bytes, before).await;
-        let checked = sums.and_then(|sums| upload.body.check_unchanged().map(|()| sums));
-        let sums = match checked {
-            Ok(sums) => sums,
-            Err(error) => {
-                // Of what is at the source by now, another upload is begun.
-                if matches!(
-                    error,
-                    MigrateError::Mover(
-                        MoverError::ObjectChanged | MoverError::SourceChanged { .. }
-                    )
-                ) {
+        loop {
+            let goes_on = !before.is_empty();
+            let upload = Upload {
+                name: name.clone(),
+                begun,
+                body: opened.body.clone(),
+                also: also.filter(|also| *also != ALGORITHM),
+            };
+            let upload = Arc::new(upload);
+            let sums = self.summed(place, &upload, of.object.bytes, before).await?;
+            let joined = self.joined(what, seen, &upload, told.as_ref(), sums);
+            match joined.await {
+                Err(error) if goes_on && error.is_of_parts() => {
+                    let what = place.what(key, of);
+                    self.tell(&Event::Note(&format!(
+                        "{what}: its upload begins anew, for the parts of an earlier run are not \
+                         what was noted of them: {error}"
+                    )));
                     self.end_upload(name, &upload.begun.upload_id).await;
                 }
-                return Err(error);
+                joined => return joined,
             }
-        };
+            (begun, before) = (self.begin_parts(what, name, &headers).await?, Vec::new());
+        }
+    }
+
+    /// Has all parts at the target.
+    async fn summed(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        upload: &Arc<Upload>,
+        bytes: u64,
+        before: Vec<Part>,
+    ) -> Result<Vec<Sum>, MigrateError> {
+        let sums = self.parts(place, upload, bytes, before).await;
+        let checked = sums.and_then(|sums| upload.body.check_unchanged().map(|()| sums));
+        // Of what is at the source by now, another upload is begun.
+        if let Err(MigrateError::Mover(
+            MoverError::ObjectChanged | MoverError::SourceChanged { .. },
+        )) = &checked
+        {
+            let upload_id = &upload.begun.upload_id;
+            self.end_upload(&upload.name, upload_id).await;
+        }
+        checked
+    }
+
+    /// Makes the version of its parts, if they are what the source says of it.
+    async fn joined(
+        &self,
+        what: (&Place, &str, &ListedVersion),
+        seen: &Seen,
+        upload: &Upload,
+        told: Option<&Checksum>,
+        sums: Vec<Sum>,
+    ) -> Result<(Stored, Checksum, bool), MigrateError> {
         let of_all = sums.iter().map(|sum| (sum.crc, sum.bytes));
         let sum = of_pieces(ALGORITHM, of_all).ok_or(MoverError::Lost)?;
-        let is_told = match (&told, upload.also) {
+        let is_told = match (told, upload.also) {
             (None, _) => false,
             (Some(told), None) => same(told, &sum).map(|()| true)?,
             // Of parts that came in an earlier run, only one kind is known.
@@ -221,54 +256,8 @@ impl Migration {
             parts: &done,
             whole,
         };
-        let what = (&**place, key, of);
-        let stored = self.store(what, name, seen, &write, &sum).await?;
+        let stored = self.store(what, &upload.name, seen, &write, &sum).await?;
         Ok((stored, sum, is_told))
-    }
-
-    /// Ends an upload that nothing would go on with. What can't be ended soon, the server ends by
-    /// its own rules.
-    async fn end_upload(&self, name: &ObjectName, upload_id: &str) {
-        let _ = timeout(REST_WAIT, self.target.abort_upload(name, upload_id)).await;
-    }
-
-    /// The upload that an earlier run began and the target still has, with its parts; else a new
-    /// one. It stays after an interruption or an error: it is noted, and the next run goes on with
-    /// it, or ends it where its version is gone at the source.
-    async fn begun(
-        self: &Arc<Self>,
-        place: &Place,
-        key: &str,
-        of: &ListedVersion,
-        name: &ObjectName,
-        headers: &[(String, String)],
-    ) -> Result<(Begun, Vec<Part>), MigrateError> {
-        if let Some((begun, parts)) = place.ledger.upload_of(key, of) {
-            match self.target.list_parts(name, &begun.upload_id).await {
-                Ok(listed) => {
-                    let is_there = |part: &Part| {
-                        let mut listed = listed.iter();
-                        listed.any(|it| it.number == part.number && it.etag == part.etag)
-                    };
-                    return Ok((begun, parts.into_iter().filter(is_there).collect()));
-                }
-                Err(error) if error.is_absent() => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let start = begin_upload(self, &self.target, name, headers).await?;
-        let begun = Begun {
-            key: key.to_owned(),
-            upload_id: start.upload_id,
-            compares: start.compares,
-            part_bytes: part_bytes(of.object.bytes),
-        };
-        if let Err(error) = place.ledger.begun(key, of, &begun) {
-            // It is noted nowhere, so nothing would go on with it.
-            self.end_upload(name, &begun.upload_id).await;
-            return Err(error);
-        }
-        Ok((begun, Vec::new()))
     }
 
     async fn parts(

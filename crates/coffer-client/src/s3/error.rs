@@ -140,6 +140,17 @@ impl S3Error {
         self.code().is_some_and(|code| codes.contains(&code))
     }
 
+    /// Whether a request was refused for what it says, and not for when, how slowly, or by whom.
+    pub(crate) fn is_of_content(&self) -> bool {
+        let elsewhere = ["IncompleteBody", "RequestTimeout", "SlowDown"];
+        match self {
+            Self::Refused {
+                status: 400, code, ..
+            } => !self.is_of_key() && !elsewhere.contains(&code.as_str()),
+            _ => false,
+        }
+    }
+
     /// Whether the ticket of a commit is no good, or was: the commit may have happened, and its
     /// answer be lost.
     pub(crate) fn is_used_up(&self) -> bool {

@@ -1,0 +1,73 @@
+//! Uploads in parts as they are begun, found again, and given up.
+
+use std::sync::Arc;
+
+use tokio::time::timeout;
+
+use crate::limits::REST_WAIT;
+use crate::migrate::Migration;
+use crate::migrate::error::MigrateError;
+use crate::migrate::ledger::{Begun, Part};
+use crate::migrate::place::Place;
+use crate::mover::{begin_upload, part_bytes};
+use crate::s3::{ListedVersion, ObjectName};
+
+impl Migration {
+    /// The upload that an earlier run began and the target still has, with its parts; else a new
+    /// one. It stays after an interruption or an error: it is noted, and the next run goes on with
+    /// it, or ends it where its version is gone at the source.
+    pub(super) async fn begun(
+        self: &Arc<Self>,
+        what: (&Place, &str, &ListedVersion),
+        name: &ObjectName,
+        headers: &[(String, String)],
+    ) -> Result<(Begun, Vec<Part>), MigrateError> {
+        let (place, key, of) = what;
+        if let Some((begun, parts)) = place.ledger.upload_of(key, of) {
+            match self.target.list_parts(name, &begun.upload_id).await {
+                // Parts of another length are not what would be sent now, or their note is damaged.
+                Ok(_) if begun.part_bytes != part_bytes(of.object.bytes) => {
+                    self.end_upload(name, &begun.upload_id).await;
+                }
+                Ok(listed) => {
+                    let is_there = |part: &Part| {
+                        let mut listed = listed.iter();
+                        listed.any(|it| it.number == part.number && it.etag == part.etag)
+                    };
+                    return Ok((begun, parts.into_iter().filter(is_there).collect()));
+                }
+                Err(error) if error.is_absent() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((self.begin_parts(what, name, headers).await?, Vec::new()))
+    }
+
+    /// Begins an upload, and notes it.
+    pub(super) async fn begin_parts(
+        self: &Arc<Self>,
+        (place, key, of): (&Place, &str, &ListedVersion),
+        name: &ObjectName,
+        headers: &[(String, String)],
+    ) -> Result<Begun, MigrateError> {
+        let start = begin_upload(self, &self.target, name, headers).await?;
+        let begun = Begun {
+            key: key.to_owned(),
+            upload_id: start.upload_id,
+            compares: start.compares,
+            part_bytes: part_bytes(of.object.bytes),
+        };
+        if let Err(error) = place.ledger.begun(key, of, &begun) {
+            // It is noted nowhere, so nothing would go on with it.
+            self.end_upload(name, &begun.upload_id).await;
+            return Err(error);
+        }
+        Ok(begun)
+    }
+
+    /// Ends an upload that nothing would go on with. What can't be ended soon, the server ends by
+    /// its own rules.
+    pub(super) async fn end_upload(&self, name: &ObjectName, upload_id: &str) {
+        let _ = timeout(REST_WAIT, self.target.abort_upload(name, upload_id)).await;
+    }
+}
