@@ -208,6 +208,51 @@ def test_names_that_are_signed_wrong_are_told_alone(door, mover, jobs):
     assert door.moved == ["/b/right"]
 
 
+NAMES = ("1+", "2+", "3")
+
+
+@pytest.mark.parametrize("buckets", ["listed", "denied"])
+@pytest.mark.parametrize("command", ["put", "put -r", "cp -r"])
+def test_a_name_that_is_signed_wrong_ends_no_folder_though_it_is_the_first(
+    door, mover, buckets, command
+):
+    odd = []
+
+    def spoiled(asked):
+        if asked.key == "/":
+            listed = b"<ListAllMyBucketsResult></ListAllMyBucketsResult>"
+            return (200, {}, listed) if buckets == "listed" else OUT["denied"]
+        if "cp" in command and "list-type" in asked.query:
+            row = "<Contents><Key>f/{}</Key><Size>1</Size><ETag>e</ETag></Contents>"
+            rows = "".join(row.format(name) for name in NAMES)
+            return 200, {}, f"<ListBucketResult>{LIST}{rows}</ListBucketResult>".encode()
+        if asked.command == "HEAD" and "cp" in command:
+            return 200, {"etag": '"e"', "content-length": "1"}, b""
+        if asked.command == "PUT":
+            if asked.key not in odd and len(odd) < 2:
+                odd.append(asked.key)
+            if asked.key in odd:
+                return 403, {}, error("SignatureDoesNotMatch")
+            door.moved.append(asked.key)
+            copied = b"<CopyObjectResult><ETag>e</ETag></CopyObjectResult>"
+            return 200, {"etag": '"e"'}, copied if "x-amz-copy-source" in asked.headers else b""
+        # What the bucket allows is not told.
+        return 403, {}, error("SignatureDoesNotMatch")
+
+    folder = mover.home / "f"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / name).write_text("x")
+    door.play = spoiled
+    names = [folder / name for name in NAMES]
+    places = {"put": [*names, "s3://b/"], "put -r": [folder, "s3://b/"]}
+    places["cp -r"] = ["s3://b/f/", "s3://b/g/"]
+    moving = [*command.split(), *places[command]]
+    _, told = mover.run(*moving, "--jobs", "1", code=1)
+    assert told.count("SignatureDoesNotMatch") == 2 and "2 failed, 1 went well" in told, told
+    assert len(door.moved) == 1
+
+
 def test_signatures_that_are_all_wrong_are_told_once(door, mover):
     asked_for = []
 

@@ -23,6 +23,8 @@ pub(super) struct Crowd {
     has_one_bucket: bool,
     /// Whether this command has moved any of it.
     has_moved: bool,
+    /// Whether it was asked if names are to blame for refused signatures.
+    has_doubted: bool,
     /// What would fail all of it, and what met that.
     of_all: Vec<(String, MoverError)>,
 }
@@ -35,6 +37,7 @@ impl Crowd {
             counts: Counts::default(),
             has_one_bucket: false,
             has_moved: false,
+            has_doubted: false,
             of_all: Vec::new(),
         }
     }
@@ -75,6 +78,20 @@ impl Crowd {
         };
         if timeout(OF_ALL_WAIT, settling).await.is_err() {
             self.tasks.shutdown().await;
+        }
+        self.doubt_names().await;
+    }
+
+    /// Where signatures were refused before any was taken, asks once whether the access key is to
+    /// blame, or the names, which something on the way writes in another way.
+    async fn doubt_names(&mut self) {
+        let is_of_signature = |(_, error): &(String, MoverError)| error.is_of_signature();
+        if self.has_doubted || !self.of_all.iter().any(is_of_signature) {
+            return;
+        }
+        self.has_doubted = true;
+        if self.mover.client.is_accepted().await {
+            self.tell_of_others();
         }
     }
 
@@ -132,6 +149,7 @@ impl Crowd {
             self.settle().await;
             self.next().await;
         }
+        self.doubt_names().await;
         match self.of_all.into_iter().next() {
             Some((_, error)) => Err(error),
             None => Ok(self.counts),

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use time::OffsetDateTime;
 
 use super::Client;
 use crate::error::ClientError;
 use crate::limits::S3_REFUSED_RETRIES;
 use crate::s3::error::S3Error;
+use crate::s3::request::Request;
 
 impl Client {
     /// How often a server is asked that has never answered. Its address may be wrong: only one that
@@ -34,6 +35,20 @@ impl Client {
             return error.of_source();
         }
         error
+    }
+
+    /// Whether the service takes what this access key signs, which it is asked once where no answer
+    /// has shown it: for the list of buckets, whose address is written in no two ways, as that of
+    /// an odd name is. To refuse that list it has to have taken the signature.
+    pub(crate) async fn is_accepted(&self) -> bool {
+        if self.was_accepted() {
+            return true;
+        }
+        let answered = self.send_once(&Request::of_service(Method::GET)).await;
+        let is_denied = |error: S3Error| error.code() == Some("AccessDenied");
+        let is_accepted = answered.map_or_else(is_denied, |answer| answer.is_no_page());
+        self.was_accepted.fetch_or(is_accepted, Relaxed);
+        is_accepted
     }
 
     /// Whether the service is known to take what this access key signs.
