@@ -34,6 +34,8 @@ def test_secrets_in_addresses_are_refused_untold(mover, tmp_path):
     cases += [("migrate", place) for place in SECRETS]
     cases += [("put", place, "s3://b/") for place in SECRETS]
     cases += [("get", "s3://b/k", place) for place in SECRETS]
+    cases += [("put", "key:hidden@h:9000", "s3://b/"), ("put", "-r", "key:hidden@h", "s3://b/")]
+    cases += [("put", "f", "key:hidden@h", "s3://b/"), ("get", "s3://b/k", "key:hidden@h")]
     cases += [("ls", "--endpoint", place) for place in SECRETS]
     cases += [("bucket", "list", "--endpoint", "https://h?hidden")]
     for case in cases:
@@ -41,3 +43,14 @@ def test_secrets_in_addresses_are_refused_untold(mover, tmp_path):
             out, told = mover.run(*case, *more, code=2)
             assert b"hidden" not in out and "hidden" not in told, (case, told)
             assert told, case
+
+
+def test_ordinary_names_are_told_and_moved(mover, s3, bucket):
+    for name in ("12:30@home.txt", "ann@example.org: minutes", "./photo:berlin@home.jpg"):
+        _, told = mover.run("put", name, f"s3://{bucket}/", code=1)
+        assert f"{name}: " in told, told
+    # A file that is there has that name.
+    (mover.home / "photo:berlin@home.jpg").write_text("x")
+    mover.run("put", "photo:berlin@home.jpg", f"s3://{bucket}/")
+    mover.run("get", f"s3://{bucket}/photo:berlin@home.jpg", "./other:berlin@home.jpg")
+    assert (mover.home / "other:berlin@home.jpg").read_text() == "x"

@@ -3,7 +3,7 @@
 
 /// A text without what stands before a host, and without a query. Where it has both, the host can't
 /// be told from them.
-pub(crate) fn without_secret(text: &str) -> String {
+pub fn without_secret(text: &str) -> String {
     let is_scheme = |scheme: &str| scheme.bytes().all(|sign| sign.is_ascii_alphanumeric());
     let query = text.find(['?', '#']);
     let Some((before, host)) = text.rsplit_once('@') else {
@@ -34,9 +34,57 @@ pub fn has_secret(text: &str) -> bool {
     !is_path && (has_key || is_signed)
 }
 
+/// Whether a file's name looks like an access key, its secret and a host, `KEY:SECRET@HOST`: not
+/// one that has a colon and an `@` elsewhere, or a time and no secret between them. A path that
+/// begins as one is a file's, whatever follows.
+pub fn looks_like_key(text: &str) -> bool {
+    let Some((before, host)) = text.trim_start_matches('/').rsplit_once('@') else {
+        return false;
+    };
+    let is_path = text.starts_with('.') || (text.starts_with('/') && !text.starts_with("//"));
+    let is_of_key = |key: &str| {
+        let is_sign = |sign: u8| sign.is_ascii_alphanumeric() || b"-_.".contains(&sign);
+        key.len() >= 3 && key.bytes().all(is_sign)
+    };
+    let is_secret = |secret: &str| {
+        let is_sign = |sign: char| !sign.is_whitespace() && !sign.is_control();
+        secret.len() >= 6 && secret.chars().all(is_sign) && secret.contains(char::is_alphabetic)
+    };
+    let is_host = host.starts_with(|sign: char| sign.is_ascii_alphanumeric() || sign == '[');
+    let keys = before.split_once(':');
+    !is_path && is_host && keys.is_some_and(|(key, secret)| is_of_key(key) && is_secret(secret))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_files_are_told_from_keys() {
+        for text in [
+            "key:hidden@m",
+            "AKIA:hid/den+@127.0.0.1:9000/b",
+            "//key:hidden@m",
+            "key:hid@den@m",
+        ] {
+            assert!(looks_like_key(text), "{text}");
+        }
+        for text in [
+            "2026-11-28 12:30:05@home.txt",
+            "12:30@home",
+            "meeting:12:30:00@home",
+            "user@host:file",
+            "ann@example.org: minutes.txt",
+            "a note: to all@once",
+            "re:all@once",
+            "./key:hidden@m",
+            "/srv/key:hidden@m",
+            "folder/key:hidden@m",
+            "key:hidden@",
+        ] {
+            assert!(!looks_like_key(text), "{text}");
+        }
+    }
 
     #[test]
     fn secrets_are_left_out() {

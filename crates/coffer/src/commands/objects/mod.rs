@@ -11,7 +11,7 @@ use coffer_client::mover::{
     Counts, Event, Location, Mover, MoverError, MoverOptions, Transfer, Watch,
 };
 use coffer_client::s3::{Client, ClientOptions};
-use coffer_client::{Settings, Wanted, is_address};
+use coffer_client::{Settings, Wanted, is_address, looks_like_key, without_secret};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::args::RemoteArgs;
@@ -320,8 +320,16 @@ fn parted<'a>(
 }
 
 /// Refuses an address in a file's place: it may have a secret in it, which would be told with it.
+/// A file that is there has that name.
 fn check_file(path: &Path) -> Result<(), MoverError> {
     let text = path.to_str().unwrap_or_default();
+    if looks_like_key(text) && path.symlink_metadata().is_err() {
+        return Err(MoverError::Location {
+            text: without_secret(text),
+            problem: "what stands before it looks like an access key: that goes into a profile, \
+                      and the address into --endpoint; a file of such a name is written ./NAME",
+        });
+    }
     if Location::is_meant(text) || !is_address(text) {
         return Ok(());
     }
