@@ -3,11 +3,13 @@
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use http::HeaderMap;
 use hyper::body::Bytes;
 use time::OffsetDateTime;
 use tokio::task::block_in_place;
+use tokio::time::sleep;
 
 use crate::limits::PART_BYTES;
 use crate::migrate::attributes::{Attributes, Lock};
@@ -168,9 +170,18 @@ pub(super) async fn open_object(
     })
 }
 
-/// Opens a file, which has to be what was listed.
-pub(super) fn open_file(path: PathBuf, version: &ListedVersion) -> Result<Opened, MigrateError> {
-    let source = block_in_place(|| Source::open(&path))?;
+/// Opens a file, which has to be what was listed. Where its file system counts seconds, it is not
+/// read before another change would show: it would be taken for what it was by each later run.
+pub(super) async fn open_file(
+    path: PathBuf,
+    version: &ListedVersion,
+) -> Result<Opened, MigrateError> {
+    let mut source = block_in_place(|| Source::open(&path))?;
+    let pause = source.seen().pause(SystemTime::now());
+    if source.seen().counts_seconds() && !pause.is_zero() {
+        sleep(pause).await;
+        source = block_in_place(|| Source::open(&path))?;
+    }
     let modified = mtime_text(source.modified());
     if source.seen().text() != version.object.etag {
         return Err(MoverError::SourceChanged { path }.into());

@@ -83,7 +83,7 @@ impl Place {
     ) -> Result<Opened, MigrateError> {
         match (&self.client, &self.folder) {
             (Some(client), _) => open_object(client, (&self.from, self.has_locks), version).await,
-            (None, Some(folder)) => open_file(folder.join(key), version),
+            (None, Some(folder)) => open_file(folder.join(key), version).await,
             (None, None) => Err(MigrateError::Absent),
         }
     }

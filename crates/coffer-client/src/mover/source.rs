@@ -17,6 +17,10 @@ const NANOS: i128 = 1_000_000_000;
 /// steps.
 const FRESH: Duration = Duration::from_secs(1);
 
+/// The same of a time without a fraction, which FAT counts by two seconds, and the kernel's clock
+/// behind it by some milliseconds.
+const FRESH_OF_SECONDS: Duration = Duration::from_millis(2100);
+
 /// A file, open, and what it was when it was opened.
 pub(crate) struct Source {
     file: File,
@@ -59,7 +63,25 @@ impl Seen {
     pub(crate) fn pause(&self, now: SystemTime) -> Duration {
         let nanos = u64::try_from(self.settles_after(now)).unwrap_or(0);
         let pause = Duration::from_nanos(nanos);
-        if pause > FRESH { Duration::ZERO } else { pause }
+        if pause > self.fresh() {
+            Duration::ZERO
+        } else {
+            pause
+        }
+    }
+
+    /// How long after its change another may leave the same times.
+    fn fresh(&self) -> Duration {
+        if self.counts_seconds() {
+            FRESH_OF_SECONDS
+        } else {
+            FRESH
+        }
+    }
+
+    /// Whether its time has no fraction, as all have where whole seconds are counted.
+    pub(crate) fn counts_seconds(&self) -> bool {
+        self.changed.1 == 0
     }
 
     /// Nanoseconds until it has settled; none or less where it has.
@@ -69,7 +91,7 @@ impl Seen {
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         let changed = i128::from(seconds) * NANOS + i128::from(nanos);
-        changed + FRESH.as_nanos() as i128 - now.as_nanos() as i128
+        changed + self.fresh().as_nanos() as i128 - now.as_nanos() as i128
     }
 
     /// The same as text. The device is left out: its number may be another after each start of the
@@ -184,6 +206,28 @@ mod tests {
         let early = changed - Duration::from_secs(60);
         assert!(source.seen().is_fresh(early));
         assert_eq!(source.seen().pause(early), Duration::ZERO);
+    }
+
+    #[test]
+    fn times_that_fat_counts_by_two_seconds_settle_later() {
+        let seen = Seen {
+            device: 1,
+            inode: 1,
+            bytes: 5,
+            modified: (1_700_000_000, 0),
+            changed: (1_700_000_000, 0),
+        };
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        for (ms, pause) in [(0, 2100), (1999, 101), (2099, 1), (2100, 0), (9000, 0)] {
+            let now = changed + Duration::from_millis(ms);
+            assert_eq!(seen.is_fresh(now), pause > 0, "{ms}");
+            assert_eq!(seen.pause(now), Duration::from_millis(pause), "{ms}");
+        }
+        let finer = Seen {
+            changed: (1_700_000_000, 1_000_000),
+            ..seen
+        };
+        assert!(!finer.is_fresh(changed + Duration::from_millis(1001)));
     }
 
     #[test]
