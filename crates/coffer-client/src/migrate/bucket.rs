@@ -5,7 +5,6 @@ mod crowd;
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::migrate::error::{MigrateError, Reach};
@@ -169,7 +168,6 @@ impl Migration {
                 ..BucketReport::default()
             }
             .into(),
-            gone: AtomicU64::default(),
         });
         if self.options.mode == Mode::Check && !is_there {
             // Of a bucket without objects, nothing else tells.
@@ -200,9 +198,9 @@ impl Migration {
     /// What is told of all that is gone at the source, where both lists came to their ends. That is
     /// a difference, and where the source has nothing at all, it is not deleted.
     fn of_gone(&self, place: &Place, walked: &Result<bool, MigrateError>) -> Option<MigrateError> {
-        let count = place.gone.load(Relaxed);
+        let count = place.tally.lock().gone;
         match walked {
-            Ok(false) if place.tally.lock().gone > 0 => Some(MigrateError::Emptied),
+            Ok(false) if count > 0 => Some(MigrateError::Emptied),
             Ok(true) if self.options.mode == Mode::Check && count > 0 => {
                 Some(MigrateError::Gone { count })
             }

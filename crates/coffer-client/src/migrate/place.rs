@@ -4,7 +4,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use tokio::task::block_in_place;
@@ -47,8 +46,6 @@ pub(super) struct Place {
     pub(super) versioning: Versioning,
     pub(super) ledger: Ledger,
     pub(super) tally: Mutex<BucketReport>,
-    /// What of all that is gone at the source is a difference, beside what is told by its name.
-    pub(super) gone: AtomicU64,
 }
 
 impl Place {

@@ -2,7 +2,6 @@
 //! lists have come to their ends in order: a name that comes late looks as if it were gone.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::task::{JoinError, JoinSet, block_in_place};
 
@@ -43,9 +42,6 @@ impl Migration {
             (true, true) => "unread",
             (false, _) => "only-at-target",
         };
-        if is_gone {
-            place.gone.fetch_add(1, Relaxed);
-        }
         self.note_left(place, (&both.key, there), outcome, None);
     }
 
