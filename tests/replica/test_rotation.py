@@ -23,6 +23,7 @@ from harness.sealed_copies import (
     restored,
     status,
     url_of,
+    verify,
 )
 from harness.server import BINARY, Server, coffer
 
@@ -163,3 +164,43 @@ def test_a_restore_tells_what_a_rotation_has_taken_of_earlier_moments(server, tm
     # The newest state is whole.
     newest = keys_of(server, tmp_path / "newest")
     assert "rotated" not in {event["event"] for event in restored(url_of(apart), newest)}
+
+
+def test_a_check_right_after_a_rotation_calls_no_sound_copy_damaged(server, tmp_path):
+    """The key that it had is destroyed before the copy has what was wrapped anew."""
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    put(server, NAMES)
+    caught_up(server)
+    for _ in range(5):
+        run(server, "level", "rotate", "default")
+        events = verify(server)
+        assert {event["event"] for event in events} == {"progress", "done"}, events
+        done = events[-1]
+        assert (done["blob_count"], done["damage_count"], done["behind_count"]) == (2, 0, 0), done
+
+
+def test_a_check_tells_a_copy_that_is_behind_a_rotation_from_a_damaged_one(server, tmp_path, store):
+    url = (
+        f"s3://copies/of-first?endpoint={store.endpoint}&ca={store.ca}"
+        f"&credentials={store.credentials_path}"
+    )
+    replica(server, "add", "far", url)
+    put(server, NAMES)
+    caught_up(server)
+    at, all_of_it = s3_client(store), policies.arn("copies", "of-first/*")
+    policies.put(at, "copies", policies.statement("Deny", "*", ["s3:PutObject"], all_of_it))
+    run(server, "level", "rotate", "default")
+    events = verify(server, expect=1)
+    [note] = [event["what"] for event in events if event["event"] == "note"]
+    assert note.startswith("BEHIND: ") and "2 blobs can't be opened" in note, note
+    assert (events[-1]["damage_count"], events[-1]["behind_count"]) == (0, 2), events[-1]
+    listed = at.list_objects_v2(Bucket="copies", Prefix="of-first/blobs/")
+    blob = listed["Contents"][0]["Key"]
+    at.delete_object(Bucket="copies", Key=blob)
+    events = verify(server, expect=1)
+    [damage] = [event["what"] for event in events if event["event"] == "damage"]
+    assert blob.removeprefix("of-first/") in damage and events[-1]["damage_count"] == 1, damage
+    at.delete_bucket_policy(Bucket="copies")
+    caught_up(server)
+    until(lambda: verify(server, expect=None)[-1]["damage_count"] == 0)
+    assert verify(server)[-1]["behind_count"] == 0

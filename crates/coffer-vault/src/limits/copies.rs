@@ -101,6 +101,12 @@ pub const COPY_GONE_LOOKS: u32 = 20;
 /// The most blobs of a bucket that one check has put again.
 pub const COPY_RENEWED_MAX: usize = 100_000;
 
+/// How often a check looks whether a copy has taken up a rotation.
+pub const COPY_ROTATED_LOOKS_EVERY: Duration = Duration::from_millis(500);
+
+/// So often a check looks for that, for all buckets together.
+pub const COPY_ROTATED_LOOKS: u32 = 20;
+
 /// The most missing blobs of a bucket whose objects a restore names; of more, it says how many.
 pub const RESTORE_NAMED_MAX: usize = 100_000;
 

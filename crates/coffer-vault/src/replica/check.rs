@@ -2,28 +2,26 @@
 
 use std::fs;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use coffer_durable::{now_ms, rfc3339};
 use coffer_replica::{Copy, CopyReader, KnownHead, Place};
 use coffer_seal::BucketId;
-use coffer_store::record::{BlobRef, Content};
-use coffer_store::{BlobStore, CATALOG_FILE, Catalog};
 use futures::Stream;
 use futures::stream::poll_fn;
 use tokio::sync::mpsc;
 
-use super::blobs::check_blob;
-use super::files::{SCRATCH, new_file};
+use super::files::SCRATCH;
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::copies::{Findings, Progress, Reading, ahead_ms};
 use crate::error::{BackupError, CopyError, Result};
-use crate::limits::{BACKUP_EVENTS_WAITING, VERIFY_PAGE};
-use crate::open_buckets::{OpenBucket, customer_key};
+use crate::limits::{BACKUP_EVENTS_WAITING, COPY_ROTATED_LOOKS};
 use crate::vault::Vault;
+
+mod bucket;
 
 /// What a check of a copy tells as it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +59,8 @@ pub enum CopyCheckEvent {
         blob_bytes: u64,
         /// How many things are wrong.
         damage_count: u64,
+        /// How many blobs can't be opened before the copy has taken up a rotation.
+        behind_count: u64,
     },
     /// It could not be read.
     Failed {
@@ -83,6 +83,9 @@ struct Check {
     blob_count: u64,
     blob_bytes: u64,
     damage_count: u64,
+    behind_count: u64,
+    /// So often it is still looked whether the copy has taken up a rotation.
+    looks_left: u32,
 }
 
 impl Vault {
@@ -134,6 +137,8 @@ impl Vault {
                     blob_count: 0,
                     blob_bytes: 0,
                     damage_count: 0,
+                    behind_count: 0,
+                    looks_left: COPY_ROTATED_LOOKS,
                 };
                 let done = check.run().await;
                 let _ = fs::remove_dir_all(&check.scratch);
@@ -172,19 +177,7 @@ impl Check {
             let Some(id) = BucketId::from_hex(id) else {
                 continue;
             };
-            let folder = self.scratch.join(id.to_string());
-            let file = new_file(&folder, CATALOG_FILE)?;
-            match self.reader.catalog(id, state, Some(&file)).await {
-                Err(error) => {
-                    self.findings.catalog(id);
-                    self.damage(error.to_string()).await?;
-                }
-                Ok(restored) => {
-                    self.page_count += u64::from(restored.page_count);
-                    self.bucket(id, &folder).await?;
-                }
-            }
-            let _ = fs::remove_dir_all(&folder);
+            self.bucket(id, state).await?;
         }
         self.heads().await?;
         self.clock().await?;
@@ -196,6 +189,7 @@ impl Check {
             blob_count: self.blob_count,
             blob_bytes: self.blob_bytes,
             damage_count: self.damage_count,
+            behind_count: self.behind_count,
         })
     }
 
@@ -290,79 +284,6 @@ impl Check {
             .await?;
         }
         Ok(())
-    }
-
-    async fn bucket(&mut self, id: BucketId, folder: &Path) -> Result<()> {
-        // One that was erased since is noise, and is removed from the copy soon.
-        let Ok(key) = self.vault.inner.keystore.bucket_key(id) else {
-            return Ok(());
-        };
-        let catalog = match Catalog::open_read_only(folder, &key.catalog_key()).await {
-            Ok(catalog) => catalog,
-            Err(error) => {
-                self.findings.catalog(id);
-                return self.damage(format!("the catalog of {id}: {error}")).await;
-            }
-        };
-        let bucket = OpenBucket::new(id, catalog, BlobStore::new(folder, id), key);
-        let walked = self.walk(&bucket).await;
-        bucket.catalog.close().await;
-        match walked {
-            Err(error @ crate::error::VaultError::Backup(_)) => Err(error),
-            Err(error) => self.damage(format!("the catalog of {id}: {error}")).await,
-            Ok(()) => Ok(()),
-        }
-    }
-
-    async fn walk(&mut self, bucket: &OpenBucket) -> Result<()> {
-        bucket.catalog.check_integrity().await?;
-        let mut after = None;
-        loop {
-            let page = bucket
-                .catalog
-                .objects_after(after.as_ref(), VERIFY_PAGE)
-                .await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.place.clone());
-            for object in &page {
-                if let Content::Blobs { blobs, .. } = &object.content {
-                    for blob in blobs {
-                        self.blob(bucket, blob).await?;
-                    }
-                }
-            }
-        }
-        let mut after = None;
-        loop {
-            let page = bucket.catalog.parts_after(after, VERIFY_PAGE).await?;
-            let Some(last) = page.last() else {
-                return Ok(());
-            };
-            after = Some((last.upload_id, last.part.number));
-            for part in &page {
-                self.blob(bucket, &part.part.blob).await?;
-            }
-        }
-    }
-
-    async fn blob(&mut self, bucket: &OpenBucket, blob: &BlobRef) -> Result<()> {
-        let key = customer_key::unwrap(&bucket.key(), blob, None);
-        let checked = match key {
-            Ok(key) => check_blob(&self.reader, bucket.id, blob, key.as_ref()).await,
-            Err(error) => Err(error.into()),
-        };
-        if let Err(error) = checked {
-            self.findings.blob(bucket.id, blob.id);
-            self.damage(error.to_string()).await?;
-        }
-        self.blob_count += 1;
-        self.blob_bytes += blob.plaintext_bytes;
-        let (blob_count, blob_bytes) = (self.blob_count, self.blob_bytes);
-        self.tell(CopyCheckEvent::Progress {
-            blob_count,
-            blob_bytes,
-        })
-        .await
     }
 
     async fn damage(&mut self, what: String) -> Result<()> {

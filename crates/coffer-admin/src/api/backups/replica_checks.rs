@@ -43,6 +43,9 @@ pub enum ReplicaReport {
         blob_bytes: u64,
         /// How many things are wrong.
         damage_count: u64,
+        /// How many blobs can't be opened before the copy has taken up a rotation of keys.
+        #[serde(default)]
+        behind_count: u64,
     },
     /// The copy could not be read.
     Failed {
@@ -71,6 +74,7 @@ impl From<CopyCheckEvent> for ReplicaReport {
                 blob_count,
                 blob_bytes,
                 damage_count,
+                behind_count,
             } => Self::Done {
                 head: head.to_string(),
                 as_of: rfc3339(as_of_ms),
@@ -79,6 +83,7 @@ impl From<CopyCheckEvent> for ReplicaReport {
                 blob_count,
                 blob_bytes,
                 damage_count,
+                behind_count,
             },
             CopyCheckEvent::Failed { problem } => Self::Failed { message: problem },
         }

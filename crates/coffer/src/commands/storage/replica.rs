@@ -224,17 +224,22 @@ async fn verify(server: &AdminClient, name: &str, json: bool) -> Result<ExitCode
                 blob_count,
                 blob_bytes,
                 damage_count,
+                behind_count,
                 ..
             } => {
                 bar.finish_and_clear();
                 if !json {
                     let (as_of, bytes) = (moment(&as_of), size(blob_bytes));
+                    let behind = match behind_count {
+                        0 => String::new(),
+                        count => format!(", {count} not opened"),
+                    };
                     tell(&format!(
                         "{name}, as of {as_of}: {bucket_count} buckets, {page_count} pages, \
-                         {blob_count} blobs ({bytes}), {damage_count} damaged"
+                         {blob_count} blobs ({bytes}), {damage_count} damaged{behind}"
                     ))?;
                 }
-                let is_whole = damage_count == 0;
+                let is_whole = damage_count == 0 && behind_count == 0;
                 return Ok(ExitCode::from(u8::from(!is_whole)));
             }
         }
