@@ -367,6 +367,7 @@ def test_a_copy_that_was_never_complete_is_not_called_sound(server, tmp_path):
     assert done.returncode == 1 and "nothing complete" in done.stderr, done
     done = coffer("replica", "status", "far", "--data", server.data, text=True)
     assert "never complete" in done.stdout, done.stdout
+    assert status(server)["was_complete"] is False
 
 
 def test_places_that_are_taken_at_the_machine_and_outside_the_data_folder(server, tmp_path):

@@ -148,3 +148,19 @@ def test_a_copy_that_can_not_be_added_changes_nothing_there(server, tmp_path):
     told = replica(server, "add", "again", url_of(copy), expect=1)
     assert "a copy in this place already" in told
     assert {path: path.read_bytes() for path in files_in(copy)} == before
+
+
+def test_what_a_copy_had_before_a_start_is_not_called_never(server, tmp_path):
+    copy, away = tmp_path / "copy", tmp_path / "away"
+    replica(server, "add", "far", url_of(copy))
+    put(server, ["middle-1"])
+    assert caught_up(server)["was_complete"] is True
+    server.stop()
+    copy.rename(away)
+    server.start()
+    told = reached(server, "failing")
+    assert (told["as_of"], told["from"], told["was_complete"]) == (None, None, None), told
+    shown = coffer("replica", "status", "far", "--data", server.data, text=True).stdout
+    assert shown.count("not known") == 3 and "never" not in shown, shown
+    away.rename(copy)
+    assert caught_up(server)["was_complete"] is True

@@ -40,6 +40,9 @@ pub struct CopyStatus {
     /// All that was acknowledged before this time is in it, in milliseconds since 1970; none as
     /// long as it has not been complete once.
     pub as_of_ms: Option<i64>,
+    /// Whether it has ever been complete; none, where it was written before the server started and
+    /// was not read since: then that is not known, nor what it was complete as of.
+    pub was_complete: Option<bool>,
     /// For how many seconds it has not been known to be complete.
     pub lag_seconds: f64,
     /// How many bytes it is behind, as far as that is known.
@@ -97,6 +100,8 @@ struct Told {
     problem: Option<String>,
     passed: Passed,
     as_of_ms: i64,
+    /// Whether what a start before this one wrote is known.
+    is_read: bool,
     /// As of when it was complete, by this process's clock.
     complete_at: Option<Instant>,
     /// Since when it is this machine that keeps it from being so.
@@ -122,6 +127,7 @@ impl Progress {
             problem: None,
             passed: Passed::default(),
             as_of_ms: 0,
+            is_read: false,
             complete_at: None,
             fails_here_since: None,
             put_bytes: 0,
@@ -171,7 +177,8 @@ impl Progress {
 
     /// As of when it is known to be complete by what a start before this one wrote.
     pub(crate) fn begun(&self, as_of_ms: i64) {
-        self.0.lock().as_of_ms = as_of_ms;
+        let mut told = self.0.lock();
+        (told.as_of_ms, told.is_read) = (as_of_ms, true);
     }
 
     /// What this head, the newest, says of its window and of catalogs.
@@ -235,6 +242,9 @@ impl Progress {
         status.problem = told.problem.as_ref().or(told.passed.told.as_ref()).cloned();
         status.put_bytes = told.put_bytes;
         status.as_of_ms = (told.as_of_ms > 0).then_some(told.as_of_ms);
+        if told.is_read || told.as_of_ms > 0 {
+            status.was_complete = Some(told.as_of_ms > 0);
+        }
         status.ahead_ms = ahead_ms(told.newest_ms);
         let begins_ms = now_ms() - status.keep_ms;
         status.from_ms = (told.first_ms > 0).then_some(told.first_ms.max(begins_ms));

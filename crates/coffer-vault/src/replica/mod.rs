@@ -116,6 +116,8 @@ impl Vault {
             problem: Some("it has not begun".to_owned()),
             passed_count: 0,
             as_of_ms: None,
+            // One of which no head was written can't have been.
+            was_complete: entry.known.is_none().then_some(false),
             lag_seconds: 0.0,
             lag_bytes,
             put_bytes: 0,

@@ -72,9 +72,14 @@ pub struct Replica {
     pub state: String,
     /// Why it fails or was stopped, or which buckets it goes on without.
     pub problem: Option<String>,
-    /// All that was acknowledged before is in it: RFC 3339; none as long as it was never complete.
+    /// All that was acknowledged before is in it: RFC 3339; none as long as it was never complete,
+    /// or that is not known.
     #[schema(format = DateTime)]
     pub as_of: Option<String>,
+    /// Whether it has ever been complete; null where it was not read since the server started, so
+    /// that this is not known.
+    #[serde(default)]
+    pub was_complete: Option<bool>,
     /// For how many seconds it has not been known to be complete.
     pub lag_seconds: f64,
     /// How many bytes of catalogs it is behind, as far as that is known.
@@ -85,7 +90,7 @@ pub struct Replica {
     pub head: Option<String>,
     /// How long what was can be restored.
     pub keep_seconds: u64,
-    /// The earliest moment that can be restored: RFC 3339; none as long as it was never complete.
+    /// The earliest moment that can be restored: RFC 3339; none where `as_of` is none.
     #[schema(format = DateTime)]
     pub from: Option<String>,
     /// Times within the window of which the copy has no state, oldest first.
@@ -166,6 +171,7 @@ impl From<CopyStatus> for Replica {
             state: state.to_owned(),
             problem: status.problem,
             as_of: status.as_of_ms.map(rfc3339),
+            was_complete: status.was_complete,
             lag_seconds: status.lag_seconds,
             lag_bytes: status.lag_bytes,
             put_bytes: status.put_bytes,

@@ -8,7 +8,24 @@ use crate::output::printable::{age, size};
 use crate::output::table::{Flush, moment, sheet, table};
 
 fn lag(replica: &Replica) -> String {
-    format!("{:.1} s", replica.lag_seconds)
+    let bound = if is_unknown(replica) { "up to " } else { "" };
+    format!("{bound}{:.1} s", replica.lag_seconds)
+}
+
+/// Whether what was complete before the server started is not known.
+fn is_unknown(replica: &Replica) -> bool {
+    replica.as_of.is_none() && replica.was_complete.is_none()
+}
+
+/// A moment up to which the copy is complete, or from which.
+fn since(replica: &Replica, told: Option<&String>) -> String {
+    match told {
+        Some(at) => moment(at),
+        None if is_unknown(replica) => {
+            "not known: the copy was not read since the server started".to_owned()
+        }
+        None => "never".to_owned(),
+    }
 }
 
 /// How much there is to put is not known before all was put once.
@@ -18,6 +35,7 @@ fn behind(replica: &Replica) -> String {
             "{} of catalogs, as far as is known",
             size(replica.lag_bytes)
         ),
+        None if is_unknown(replica) => "not known".to_owned(),
         None => "everything: it was never complete".to_owned(),
     }
 }
@@ -57,16 +75,10 @@ pub(super) fn one(replica: &Replica) -> String {
         ("state", replica.state.clone()),
         ("lag", lag(replica)),
         ("behind", behind(replica)),
-        (
-            "complete as of",
-            replica.as_of.as_deref().map_or("never".to_owned(), moment),
-        ),
+        ("complete as of", since(replica, replica.as_of.as_ref())),
         ("put since start", size(replica.put_bytes)),
         ("keeps", age(Duration::from_secs(replica.keep_seconds))),
-        (
-            "restorable from",
-            replica.from.as_deref().map_or("never".to_owned(), moment),
-        ),
+        ("restorable from", since(replica, replica.from.as_ref())),
     ];
     let gap = |gap: &ReplicaGap| format!("{} to {}", moment(&gap.from), moment(&gap.to));
     pairs.extend(replica.gaps.iter().map(|found| ("no state of", gap(found))));
