@@ -164,3 +164,27 @@ def test_what_a_copy_had_before_a_start_is_not_called_never(server, tmp_path):
     assert shown.count("not known") == 3 and "never" not in shown, shown
     away.rename(copy)
     assert caught_up(server)["was_complete"] is True
+
+
+def test_a_restore_says_what_is_in_the_place(server, tmp_path):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy), "--keep", "30d")
+    put(server, ["middle-1"])
+    caught_up(server)
+    server.kill()
+    keys, new = keys_of(server, tmp_path / "keys"), tmp_path / "new"
+    # As a mount point is without its disk.
+    empty = url_of(made(tmp_path / "empty"))
+    for data in (keys, new):
+        said = restore(empty, data, expect=1)
+        assert "no copy in this place" in said and "disk mounted?" in said, said
+        assert "keystore" not in said and not new.exists(), said
+    said = restore(url_of(copy), keys, "--at", "2020-01-01T00:00:00Z", expect=1)
+    assert "keeps 30 days of what was before" in said, said
+    record = copy / "copy.json"
+    told = json.loads(record.read_text())
+    record.write_text(json.dumps({**told, "copy": "00" * 16}))
+    said = restore(url_of(copy), keys, expect=1)
+    assert "copy.json in this place says that the copy is 0000" in said, said
+    record.write_text(json.dumps(told))
+    restore(url_of(copy), keys)

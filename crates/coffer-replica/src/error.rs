@@ -40,7 +40,10 @@ pub enum ReplicaError {
     #[error("there is a copy in this place already: choose another URL, or remove what is there")]
     Occupied,
     /// No copy is there.
-    #[error("there is no copy in this place: it holds no copy.json")]
+    #[error(
+        "there is no copy in this place: it holds no copy.json. Is the URL right, and where it is \
+         a folder, is its disk mounted?"
+    )]
     NoCopy,
     /// What the copy says of itself is not there, and its heads are.
     #[error(

@@ -66,9 +66,11 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     } = restore;
     let keys = (source, secrets, identity);
     let store = blocking(move || Ok(from.open(false)?)).await?;
+    // Where there is none, nothing is to be said of keys.
+    let record = CopyRecord::read(&*store).await?;
     let fetched = fetch_keystore(&store, &data, keys.2.as_ref()).await?;
     let opened = async {
-        let (folder, keystore, copy) = open_copy(store, &data, (keys.0, keys.1)).await?;
+        let (folder, keystore, copy) = open_copy((store, record), &data, (keys.0, keys.1)).await?;
         if let Some(fetched) = &fetched {
             fetched.check_newest(&copy).await?;
         }
@@ -176,7 +178,7 @@ fn lacking(moment: &Moment, at_ms: i64) -> Option<Gap> {
 
 /// Takes the folder, and opens the copy with its keystore.
 async fn open_copy(
-    store: Store,
+    (store, record): (Store, CopyRecord),
     data: &Path,
     (source, secrets): (Option<SourceSpec>, SourceSecrets),
 ) -> Result<(Folder, Keystore, Copy)> {
@@ -184,7 +186,6 @@ async fn open_copy(
         let data = data.to_owned();
         blocking(move || take_folder(&data, source.as_ref(), &secrets)).await?
     };
-    let record = CopyRecord::read(&*store).await?;
     let copy = Copy::of(store, record, keystore.id(), &keystore.system_key()).await?;
     Ok((folder, keystore, copy))
 }
