@@ -107,6 +107,12 @@ def named_with(folder, part):
     return [path for path, *held in found if any(part in name for name in itertools.chain(*held))]
 
 
+def test_its_root_key_is_told_as_no_place_that_a_command_takes(followed):
+    told = ask(followed, "keystore", "status")
+    assert "no command takes it" in told["source"] and "root.key" not in told["source"], told
+    assert told["keep_apart"].startswith("nothing of a standby"), told
+
+
 def test_an_erase_reaches_it(server, followed):
     s3_client(server).create_bucket(Bucket="spare")
     put(server, ["middle-1"], bucket="spare")

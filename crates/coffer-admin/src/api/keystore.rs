@@ -27,7 +27,8 @@ pub struct Keystore {
     pub id: String,
     /// How often it was changed.
     pub generation: u64,
-    /// Where the root key is: such as `file`, `passphrase`, `keyring:NAME` or a PKCS#11 URI.
+    /// Where the root key is: such as `file`, `passphrase`, `keyring:NAME` or a PKCS#11 URI. Of a
+    /// standby, and a gateway that follows, in a sentence: there it is no place that is given.
     pub source: String,
     /// What holds the root key.
     pub holder: String,

@@ -20,7 +20,8 @@ pub struct KeystoreStatus {
     pub id: String,
     /// How often it was changed.
     pub generation: u64,
-    /// Where the root key is, as one writes it: such as `file` or `keyring:NAME`.
+    /// Where the root key is, as one writes it: such as `file` or `keyring:NAME`. Of a server that
+    /// follows, in a sentence.
     pub source: String,
     /// What holds the root key.
     pub holder: String,
@@ -63,6 +64,15 @@ const GATEWAYS_KEEP: &str = "keep what opens the engine's keystore, twice and ap
                              copy of the object `identity` there, or else the file of --identity: \
                              data is lost without it";
 
+/// What a standby says in its place.
+const STANDBYS_KEEP: &str = "nothing of a standby: keep what opens the original's keystore, as \
+                             `coffer keystore status` says there, and the identity that this \
+                             standby is started with";
+
+/// Where the root key is of a server that follows. That is no place that a command takes.
+const OF_STATE: &str = "a file of the state that is served: each state has one of its own, which \
+                        opens nothing else and goes with it, and no command takes it";
+
 /// What a new root key means to that.
 const GATEWAYS_ARE_TOLD: &str = "the new root key goes along in the engine's log, and what opens \
                                  its keystore is what it was: nothing is to be copied anew";
@@ -90,7 +100,11 @@ impl Vault {
         if !actor.has(Role::Auditor) {
             self.refuse_but_custodians(actor, Act::KeystoreStatus, &Facts::new())?;
         }
-        let (inner, to_keep) = (self.inner.clone(), self.to_keep());
+        let (inner, mut to_keep) = (self.inner.clone(), self.to_keep());
+        let follows = inner.gate.is_standby();
+        if follows && !self.is_gateway() {
+            to_keep = Some(STANDBYS_KEEP.to_owned());
+        }
         blocking(move || {
             let keystore = &inner.keystore;
             let (source, buckets) = (keystore.source(), keystore.buckets());
@@ -103,7 +117,11 @@ impl Vault {
                 id: keystore.id().to_string(),
                 generation: keystore.generation(),
                 to_keep,
-                source: spec.map_or_else(|| source.describe(), |spec| spec.to_string()),
+                source: match spec {
+                    _ if follows => OF_STATE.to_owned(),
+                    Some(spec) => spec.to_string(),
+                    None => source.describe(),
+                },
                 backup: note.map(|note| {
                     let opens = keystore.opens_with(&note.mark);
                     (note, opens)
