@@ -181,3 +181,27 @@ async fn of_a_record_that_says_another_keystore_counts_what_is_sealed() {
         "{foreign}"
     );
 }
+
+/// Two that found it saying nothing: the first puts it right, and a copy that was begun there by
+/// the other stays.
+#[tokio::test]
+async fn what_came_in_place_of_one_that_said_nothing_is_not_put_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", folder.path().display());
+    let in_folder = crate::Place::parse(&url).unwrap().open(false).unwrap();
+    let bench = Bench::new().await;
+    for store in [bench.store.clone(), in_folder] {
+        let copy = Copy::new(store.clone(), bench.id, &bench.key);
+        let own = CopyRecord::again(bench.id, KEYSTORE, false).bytes();
+        let lies = async || store.get(&record()).await.unwrap().bytes().await.unwrap();
+        store.put(&record(), "{}".into()).await.unwrap();
+        let version = copy.record_version().await.unwrap();
+        let other = CopyRecord::new(KEYSTORE).bytes();
+        store.put(&record(), other.clone().into()).await.unwrap();
+        let put = copy.replace_record(version, own.clone()).await.unwrap();
+        assert!(!put && lies().await == other);
+        let version = copy.record_version().await.unwrap();
+        assert!(copy.replace_record(version, own.clone()).await.unwrap());
+        assert_eq!(lies().await, own);
+    }
+}

@@ -3,15 +3,16 @@
 //! It tells who reads a copy without knowing it of which id its key is derived, and decides nothing
 //! more: who writes the copy is decided by heads alone.
 
+use bytes::Bytes;
 use coffer_seal::KeystoreId;
-use object_store::ObjectStoreExt;
 use object_store::path::Path;
+use object_store::{Error, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 
 use super::check_known;
 use crate::error::{ReplicaError, Result};
 use crate::head::KnownHead;
 use crate::names::RECORD;
-use crate::store::{Copy, CopyRecord, create};
+use crate::store::{Copy, CopyRecord, create, remove};
 
 impl Copy {
     /// Puts what the copy says of itself again, where that is missing, or says nothing; whether it
@@ -25,9 +26,16 @@ impl Copy {
         keystore: KeystoreId,
         known: Option<&KnownHead>,
     ) -> Result<bool> {
-        let is_altered = match self.check_record().await {
-            Err(ReplicaError::RecordLost) => false,
-            Err(ReplicaError::RecordUnreadable) => true,
+        let unreadable = match self.check_record().await {
+            Err(ReplicaError::RecordLost) => None,
+            Err(ReplicaError::RecordUnreadable) => {
+                let version = self.record_version().await?;
+                // As that version, or a later one.
+                match self.check_record().await {
+                    Err(ReplicaError::RecordUnreadable) => Some(version),
+                    there => return there.map(|()| false),
+                }
+            }
             there => return there.map(|()| false),
         };
         let newest = self.newest_entry().await?.ok_or(ReplicaError::NoCopy)?;
@@ -38,13 +46,45 @@ impl Copy {
         // There are records in the logs of engines alone.
         let is_of_engine = newest.head().map_or(true, |head| head.is_of_engine);
         let bytes = CopyRecord::again(self.id(), keystore, is_of_engine).bytes();
-        let (store, path) = (&*self.store, Path::from(RECORD));
-        if is_altered {
-            store.put(&path, bytes.into()).await?;
-        } else if !create(store, &path, bytes).await? {
+        let is_put = match unreadable {
+            Some(version) => self.replace_record(version, bytes).await?,
+            None => create(&*self.store, &Path::from(RECORD), bytes).await?,
+        };
+        if !is_put {
             // Another was faster.
             self.check_record().await?;
         }
         Ok(true)
+    }
+
+    pub(crate) async fn record_version(&self) -> Result<UpdateVersion> {
+        let meta = self.store.head(&Path::from(RECORD)).await?;
+        Ok(UpdateVersion {
+            e_tag: meta.e_tag,
+            version: meta.version,
+        })
+    }
+
+    /// Puts it in place of what lies there, if that is still of this version; whether it did.
+    pub(crate) async fn replace_record(
+        &self,
+        version: UpdateVersion,
+        bytes: Bytes,
+    ) -> Result<bool> {
+        let (store, path) = (&*self.store, Path::from(RECORD));
+        let options = PutOptions::from(PutMode::Update(version.clone()));
+        match store.put_opts(&path, bytes.clone().into(), options).await {
+            Ok(_) => Ok(true),
+            Err(Error::Precondition { .. } | Error::NotFound { .. }) => Ok(false),
+            // Folders, and stores that know no condition but that nothing is there.
+            Err(Error::NotImplemented { .. } | Error::NotSupported { .. }) => {
+                if self.record_version().await? != version {
+                    return Ok(false);
+                }
+                remove(store, &path).await?;
+                create(store, &path, bytes).await
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }
