@@ -79,6 +79,19 @@ pub enum ReplicaError {
         /// The id of the copy that was looked for.
         own: CopyId,
     },
+    /// Nothing opens by the id that it says.
+    #[error(
+        "copy.json in this place says that the copy is {found}, and none of its newest and oldest \
+         heads opens by that, {newest} among them: copy.json was altered in its store, or another's was put there, or \
+         all these heads were altered. Put back the copy.json that was there; or remove it alone, \
+         and have the server or gateway that keeps the copy up put it there again"
+    )]
+    OtherId {
+        /// The id that it says.
+        found: CopyId,
+        /// The name of its newest head in the store.
+        newest: String,
+    },
     /// It says of this copy that its server has another keystore.
     #[error(
         "copy.json of the copy says that its keystore is {found}, and it is {own}: it was altered \

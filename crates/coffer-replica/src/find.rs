@@ -16,8 +16,8 @@ use object_store::path::Path;
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
 use crate::head::entry::Entry;
-use crate::head::{Gap, Head, KnownHead};
-use crate::limits::{HEAD_MAX_BYTES, HEADS_READ_AT_ONCE, LISTED_MAX};
+use crate::head::{Gap, Head, KnownHead, NOT_OPEN};
+use crate::limits::{HEAD_MAX_BYTES, HEADS_READ_AT_ONCE, HEADS_TRIED, LISTED_MAX};
 use crate::names;
 use crate::store::{Copy, CopyRecord, Store, get};
 
@@ -30,7 +30,7 @@ impl Copy {
     /// its newest head opens all the same, that was altered: what is sealed counts.
     ///
     /// # Errors
-    /// [`ReplicaError::ForeignCopy`]; of the store.
+    /// [`ReplicaError::ForeignCopy`], [`ReplicaError::OtherId`]; of the store.
     pub async fn of(
         store: Store,
         record: CopyRecord,
@@ -40,6 +40,7 @@ impl Copy {
         let copy = Self::new(store, record.copy, system_key);
         let found = record.keystore;
         if found == keystore.to_string() {
+            copy.check_id().await?;
             return Ok(copy);
         }
         match copy.newest_entry().await {
@@ -47,6 +48,30 @@ impl Copy {
             Err(error) if error.is_passing() => Err(error),
             _ => Err(ReplicaError::ForeignCopy { found }),
         }
+    }
+
+    /// Refuses an id by which neither the newest nor the oldest heads open, if there are any: the
+    /// key is derived by it.
+    async fn check_id(&self) -> Result<()> {
+        let Some(newest) = self.newest_number().await? else {
+            return Ok(());
+        };
+        let oldest = self.number_from(0).await?.unwrap_or(newest);
+        let last = newest.min(oldest.saturating_add(HEADS_TRIED));
+        let from = oldest.max(newest.saturating_sub(HEADS_TRIED));
+        for number in (from..=newest).rev().chain(oldest..=last) {
+            match self.entry(number).await {
+                Err(ReplicaError::Altered { problem, .. }) if problem == NOT_OPEN => {}
+                Err(ReplicaError::Missing { .. }) => {}
+                Err(error) if error.is_passing() => return Err(error),
+                // It opens, or by its length or format is none that it should open.
+                _ => return Ok(()),
+            }
+        }
+        Err(ReplicaError::OtherId {
+            found: self.id,
+            newest: names::head(newest).to_string(),
+        })
     }
 
     /// The newest head, without what records behind it add; none of a copy that has none yet.

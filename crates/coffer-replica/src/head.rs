@@ -11,6 +11,10 @@ use crate::error::{ReplicaError, Result};
 use crate::limits::{GAP_MIN_MS, GAPS_MAX};
 use crate::names::{self, CopyId, Number};
 
+/// What is told of one that does not open by the copy's key.
+pub(crate) const NOT_OPEN: &str =
+    "it does not open: it was altered, or is of another copy or keystore";
+
 pub(crate) mod record;
 
 pub(crate) mod entry;
@@ -315,9 +319,7 @@ impl Head {
             problem,
         };
         let json = open(key, &context(copy, number), sealed);
-        let json = json.map_err(|_| {
-            altered("it does not open: it was altered, or is of another copy or keystore")
-        })?;
+        let json = json.map_err(|_| altered(NOT_OPEN))?;
         let head: Self = serde_json::from_slice(&json)
             .map_err(|_| altered("it is of a format that this version does not know"))?;
         if head.number != number {

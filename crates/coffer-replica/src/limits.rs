@@ -69,6 +69,9 @@ pub const KEYSTORE_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 /// So many heads are read at once where all are.
 pub const HEADS_READ_AT_ONCE: usize = 8;
 
+/// So many heads behind the oldest, and before the newest, are tried where that does not open.
+pub const HEADS_TRIED: u64 = 8;
+
 /// So many objects are removed at once.
 pub const REMOVED_AT_ONCE: usize = 8;
 

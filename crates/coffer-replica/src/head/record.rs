@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
-use crate::head::KnownHead;
+use crate::head::{KnownHead, NOT_OPEN};
 use crate::limits::{PAGE_BYTES, RECORD_FILES_MAX_BYTES, RECORD_PAGES_MAX};
 use crate::names::{self, CopyId};
 
@@ -187,8 +187,7 @@ impl Record {
             let known = FORMAT;
             return Err(ReplicaError::NewerFormat { found, known });
         }
-        let opened = open(key, &context(copy, number), sealed)
-            .map_err(|_| altered("it does not open: it was altered, or is of another copy"))?;
+        let opened = open(key, &context(copy, number), sealed).map_err(|_| altered(NOT_OPEN))?;
         let mut contents = Bytes::copy_from_slice(&opened);
         let cut_off = || altered("it has less than it says");
         let length = contents.try_get_u32().map_err(|_| cut_off())? as usize;

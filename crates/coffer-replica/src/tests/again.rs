@@ -205,3 +205,28 @@ async fn what_came_in_place_of_one_that_said_nothing_is_not_put_over() {
         assert_eq!(lies().await, own);
     }
 }
+
+/// By another id another key is derived, which opens no head.
+#[tokio::test]
+async fn of_a_record_whose_id_was_altered_that_is_told_and_no_damaged_head() {
+    let mut bench = Bench::new().await;
+    three_segments(&mut bench).await;
+    let found = async |record: CopyRecord| {
+        let store = bench.store.clone();
+        Copy::of(store, record, KEYSTORE, &bench.key).await
+    };
+    let own = CopyRecord::again(bench.id, KEYSTORE, false);
+    found(own.clone()).await.unwrap();
+    let altered = found(CopyRecord::new(KEYSTORE)).await.err().unwrap();
+    assert!(matches!(altered, ReplicaError::OtherId { .. }), "{altered}");
+    assert!(altered.to_string().starts_with("copy.json "), "{altered}");
+    // A head that does not open is no sign of it, where others do.
+    let newest = bench.names("heads").await.pop().unwrap();
+    bench.store.put(&newest, "{}".into()).await.unwrap();
+    let copy = found(own).await.unwrap();
+    let read = copy.newest_head().await;
+    assert!(
+        matches!(read, Err(ReplicaError::Altered { .. })),
+        "{read:?}"
+    );
+}
