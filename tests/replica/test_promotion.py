@@ -126,6 +126,31 @@ def test_an_original_that_is_fenced_changes_nothing(server, followed):
         assert "fenced off" in writes(server)
         assert not ready(server)[0]
     assert "promoted" in refused(server, "level", "create", "secret", "--rank", "2")
+    server.kill()
+    check_the_fence_lasts(server)
+
+
+def check_the_fence_lasts(server):
+    fenced, server.arguments = server.arguments, server.arguments[:-2]
+    assert fenced[-2:] == ["--fenced-by", "far"], fenced
+    for more in ([], ["--accept-rollback"]):
+        server.arguments = [*fenced[:-2], *more]
+        with pytest.raises(StartError, match="(?s)fenced off by its copy.*--end-fence"):
+            server.start()
+    # Where its copy is away as well: it is noted, and not asked.
+    server.data.parent.parent.joinpath("copy").rename(server.data.parent.parent / "away")
+    server.arguments = fenced
+    server.start()
+    assert "fenced off" in writes(server)
+    assert "promoted" in refused(server, "level", "create", "secret", "--rank", "2")
+    server.kill()
+    server.arguments = [*fenced[:-2], "--end-fence"]
+    server.start()
+    assert writes(server) == ""
+    server.stop()
+    server.arguments = fenced[:-2]
+    server.start()
+    assert writes(server) == "", "it is forgotten"
 
 
 def test_without_a_fence_the_original_goes_on_and_its_copy_ends(server, followed):

@@ -121,6 +121,9 @@ impl Inner {
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
         let gate = ChangeGate::new(options.standby.as_ref(), options.fenced_by.clone());
+        if let Some((copy, why)) = copies.registry.fenced_off() {
+            gate.ended(&copy, why);
+        }
         let gate = Arc::new(gate.by_right(options.engine.as_ref().map(EngineSeat::right)));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let open_buckets = open_buckets.gated_by(gate.clone(), options.cache.clone());
@@ -210,7 +213,9 @@ fn put_in_order(
     copy: Option<Rollback>,
     options: &VaultOptions,
 ) -> Result<(Freshness, Audit)> {
-    copies.check_fence(options.fenced_by.as_ref())?;
+    let fenced_by = options.fenced_by.as_ref();
+    copies.check_fenced_off(fenced_by, options.ends_fence)?;
+    copies.check_fence(fenced_by)?;
     let accepts_rollback = options.accept_rollback;
     let freshness = Freshness::open(folder, keystore.clone())?;
     if options.engine.is_some() {

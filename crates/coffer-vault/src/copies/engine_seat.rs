@@ -160,6 +160,7 @@ impl EngineSeat {
                 since_ms: (!taken.is_begun).then(now_ms),
                 ..self.sync()
             }),
+            fenced_off: None,
         };
         registry.change(|entries| *entries = vec![entry])
     }

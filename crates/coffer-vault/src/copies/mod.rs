@@ -82,6 +82,27 @@ impl Copies {
         );
     }
 
+    /// Refuses a start that would take changes though another serves in this server's place, as
+    /// was noted, unless it is said that this counts no more.
+    pub(crate) fn check_fenced_off(&self, by: Option<&FencedBy>, ends_fence: bool) -> Result<()> {
+        let Some((name, why)) = self.registry.fenced_off() else {
+            return Ok(());
+        };
+        if ends_fence {
+            self.registry.forget_fences()?;
+            tracing::warn!(
+                copy = name,
+                "this server was fenced off, and goes on by itself, as was asked for \
+                 (--end-fence): what it takes from now on is at no other that serves in its place"
+            );
+            return Ok(());
+        }
+        if by.is_some_and(|by| by.copy == name) {
+            return Ok(());
+        }
+        Err(CopyError::WasFencedOff { name, why }.into())
+    }
+
     /// Refuses a start that is to be fenced by a copy that there is not: nothing could be changed,
     /// not even a copy made.
     pub(crate) fn check_fence(&self, by: Option<&FencedBy>) -> Result<()> {

@@ -271,6 +271,7 @@ mod tests {
             rested: None,
             keystore: None,
             sync: None,
+            fenced_off: None,
         }
     }
 

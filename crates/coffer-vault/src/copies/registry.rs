@@ -52,6 +52,9 @@ pub(crate) struct Entry {
     /// Of a copy that acknowledgements wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sync: Option<SyncEntry>,
+    /// What showed that another serves in the place of this server, which the copy fences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fenced_off: Option<String>,
 }
 
 /// What is remembered of a copy that acknowledgements wait for.
@@ -216,6 +219,31 @@ impl Registry {
             if let Some(entry) = entries.iter_mut().find(|entry| entry.id == id) {
                 entry.known = Some(known.clone());
                 entry.rested = None;
+            }
+        })
+    }
+
+    /// Remembers what showed that another serves in this server's place. Blocks.
+    pub(crate) fn note_fenced_off(&self, id: CopyId, why: String) -> Result<()> {
+        self.change(|entries| {
+            if let Some(entry) = entries.iter_mut().find(|entry| entry.id == id) {
+                entry.fenced_off = Some(why);
+            }
+        })
+    }
+
+    /// By which copy it is remembered that this server is fenced off, and what showed it.
+    pub(crate) fn fenced_off(&self) -> Option<(String, String)> {
+        let entries = self.entries.lock();
+        let found = |entry: &Entry| Some((entry.name.clone(), entry.fenced_off.clone()?));
+        entries.iter().find_map(found)
+    }
+
+    /// Forgets that. Blocks.
+    pub(crate) fn forget_fences(&self) -> Result<()> {
+        self.change(|entries| {
+            for entry in entries {
+                entry.fenced_off = None;
             }
         })
     }

@@ -156,6 +156,19 @@ pub enum CopyError {
         /// Whether another serves in its place: else the copy was only not reached.
         is_for_good: bool,
     },
+    /// A server that was fenced off is to take changes again.
+    #[error(
+        "this server was fenced off by its copy {name:?}: {why}. What it took would be missing at \
+         the one that serves in its place. With --fenced-by {name} it starts, answers reads and \
+         changes nothing; only if none serves in its place any more, start it once with \
+         --end-fence: then it goes on by itself"
+    )]
+    WasFencedOff {
+        /// The copy's name.
+        name: String,
+        /// What showed it.
+        why: String,
+    },
     /// A server can't be fenced by a copy that it does not know.
     #[error(
         "there is no copy {name:?} to be fenced by: {}. Give the name of one (--fenced-by), or \

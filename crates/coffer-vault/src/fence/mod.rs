@@ -231,6 +231,12 @@ impl ChangeGate {
         self.note(copy, |known| known.problem = Some(problem));
     }
 
+    /// What showed that another serves, where this copy fences the server.
+    pub(crate) fn ended_by(&self, copy: &str) -> Option<String> {
+        let fence = self.fence.as_ref().filter(|fence| fence.by.copy == copy)?;
+        fence.known.lock().ended.clone()
+    }
+
     /// The copy said that another serves.
     pub(crate) fn ended(&self, copy: &str, why: String) {
         self.note(copy, |known| known.ended = Some(why));

@@ -155,6 +155,7 @@ impl Vault {
                 wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
                 since_ms: None,
             }),
+            fenced_off: None,
             name: new.name,
         };
         let (registry, added) = (copies.registry.clone(), entry.clone());

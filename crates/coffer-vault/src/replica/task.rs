@@ -38,6 +38,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
         };
         let is_up = done.is_ok();
         round.tell_gate(&done);
+        round.note_fence().await;
         round.round_ended();
         let wait = match done {
             Ok(()) => {

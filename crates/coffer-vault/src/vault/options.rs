@@ -65,6 +65,8 @@ pub struct VaultOptions {
     pub standby: Option<StandbyLink>,
     /// The copy by which the server is fenced off, if one is to do that.
     pub fenced_by: Option<FencedBy>,
+    /// Whether a server that was fenced off is to take changes again.
+    pub ends_fence: bool,
     /// Of a gateway of an engine that has its lease: the log that it goes on with.
     pub engine: Option<EngineSeat>,
     /// Of a gateway: what of the engine's blobs is on this machine.
@@ -93,6 +95,7 @@ impl VaultOptions {
             lock_max_days: LOCK_MAX_DAYS,
             standby: None,
             fenced_by: None,
+            ends_fence: false,
             engine: None,
             cache: None,
             settle_after: None,

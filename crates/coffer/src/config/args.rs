@@ -231,6 +231,9 @@ pub struct StandingArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = patience,
           requires = "fenced_by")]
     pub fenced_after: Duration,
+    /// Take changes again, though this server was fenced off: none serves in its place any more
+    #[arg(long, conflicts_with_all = ["follow", "engine"])]
+    pub end_fence: bool,
 }
 
 fn patience(text: &str) -> Result<Duration, String> {

@@ -24,6 +24,8 @@ pub struct How {
     pub engine: Option<EngineHow>,
     /// The copy by which the server is fenced off.
     pub fenced_by: Option<FencedBy>,
+    /// Whether a server that was fenced off is to take changes again.
+    pub ends_fence: bool,
 }
 
 /// How a gateway takes part in an engine.
@@ -65,6 +67,7 @@ pub fn vault_options(config: &Config, secrets: SourceSecrets, how: &How) -> Vaul
         secrets,
         accept_rollback: how.accept_rollback,
         fenced_by: how.fenced_by.clone(),
+        ends_fence: how.ends_fence,
         subject_limits: config.limits.of_subjects(),
         lock_max_days: config.lock_max_days,
         settle_after: config

@@ -5,6 +5,7 @@ use std::time::Instant;
 use coffer_replica::{CopyWriter, ReplicaError};
 
 use super::Round;
+use crate::blocking::blocking;
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::FenceState;
 
@@ -62,10 +63,29 @@ impl Round {
             Some(FenceState::Ended) => tracing::error!(
                 copy,
                 "this server is fenced off: another serves in its place, so it changes nothing any \
-                 more, nor after a start with --fenced-by; without, it would. Send clients to that \
-                 one, and stop this one; when nothing in its folder is missed, make it a standby \
+                 more, nor after another start. Send clients to that one, and stop this one; when nothing in its folder is missed, make it a standby \
                  of that one"
             ),
+        }
+    }
+
+    /// Has later starts know that another serves in this server's place.
+    pub(in crate::replica) async fn note_fence(&self) {
+        let Ok(inner) = self.inner() else {
+            return;
+        };
+        let Some(why) = inner.gate.ended_by(self.name()) else {
+            return;
+        };
+        let id = self.entry.id;
+        let noted = blocking(move || inner.copies.registry.note_fenced_off(id, why)).await;
+        if let Err(error) = noted {
+            tracing::error!(
+                copy = self.name(),
+                %error,
+                "that this server is fenced off could not be noted: a start without --fenced-by \
+                 would change what is there"
+            );
         }
     }
 

@@ -91,6 +91,7 @@ pub fn how_asked(args: &ServeArgs, root_key: Option<&SourceSpec>) -> Result<How,
             copy,
             after: standing.fenced_after,
         }),
+        ends_fence: standing.end_fence,
     })
 }
 

@@ -68,6 +68,7 @@ impl Scene {
             rested: None,
             keystore: None,
             sync: None,
+            fenced_off: None,
         };
         let added = entry.clone();
         registry.change(|entries| entries.push(added)).unwrap();
