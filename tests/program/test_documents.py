@@ -108,6 +108,19 @@ def test_the_examples_of_the_help_exist():
     assert not {words: what for words, what in told.items() if what}
 
 
+def test_the_table_of_acts_is_the_program_s():
+    """The kinds by which an auditor searches, and the acts of each."""
+    text = (ROOT / "docs/OPERATING.md").read_text()
+    table = text.split("| kind | its acts | about |\n")[1].split("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[1:]]
+    words = [(re.findall(r"`(.*?)`", kind), re.findall(r"`(.*?)`", acts)) for kind, acts, _ in rows]
+    written = [f"{kind}.{act}" for [kind], acts in words for act in acts]
+    asked = [BINARY, "audit", "show", "--act", "nonsense"]
+    told = subprocess.run(asked, env=clean_environment(), capture_output=True, text=True)
+    there = re.search(r"the acts are (.+)", told.stderr)[1].split(", ")
+    assert told.returncode == 2 and sorted(written) == sorted(there)
+
+
 def test_that_this_would_be_noticed():
     assert problem("bucket lst") == "no command 'lst'"
     assert problem("bucket list --jason") == "no options ['--jason']"

@@ -17,7 +17,7 @@ pub struct WantedArgs {
     /// Before this time, written likewise
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub until: Option<String>,
-    /// An act, such as level.erase, or all of a kind, such as level
+    /// An act, such as level.erase, or all of a kind, such as level; an unknown one lists all
     #[arg(long, value_parser = act)]
     pub act: Option<String>,
     /// By or about a subject: its name, its id or an access key id; also local:UID
