@@ -257,6 +257,15 @@ def test_entries_of_a_deletion_have_conditions_of_their_own(s3, bucket):
     assert [row["Key"] for row in left] == ["b", "c", "d"]
 
 
+def test_each_entry_of_a_deletion_is_told_what_stood_when_it_was_judged(s3, bucket):
+    """A later entry that deletes the name makes nothing else of the refusal of an earlier one."""
+    s3.put_object(Bucket=bucket, Key="a", Body=b"there")
+    wanted = [{"Key": "a", "ETag": "other"}, {"Key": "a"}, {"Key": "a", "ETag": "another"}]
+    told = s3.delete_objects(Bucket=bucket, Delete={"Objects": wanted})
+    assert [row["Key"] for row in told["Deleted"]] == ["a"]
+    assert [row["Code"] for row in told["Errors"]] == ["PreconditionFailed", "NoSuchKey"]
+
+
 @pytest.mark.parametrize(
     ("etag", "code"),
     [("W/{etag}", "InvalidArgument"), ('"*"', "PreconditionFailed"), ("", "InvalidArgument")],

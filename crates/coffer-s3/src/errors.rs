@@ -20,6 +20,7 @@ mod writes;
 
 use std::borrow::Cow;
 
+use coffer_vault::version::Absent;
 use coffer_vault::{
     AdministrationError, BackupError, ChecksumError, CopyError, SubjectLimit, VaultError,
     files_run_out,
@@ -54,7 +55,7 @@ pub(crate) fn absent(code: &'static str, message: &'static str) -> S3Error {
 pub(crate) fn from_vault(error: VaultError) -> S3Error {
     match error {
         VaultError::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist"),
-        VaultError::NoSuchObject => s3_error!(NoSuchKey, "The specified key does not exist."),
+        VaultError::NoSuchObject | VaultError::NothingToMatch => no_version(Absent::Object),
         VaultError::NoVersion(absent) => no_version(absent),
         VaultError::NoSuchUpload => s3_error!(
             NoSuchUpload,
@@ -227,7 +228,7 @@ fn from_server(error: VaultError) -> S3Error {
             "Bucket {bucket} is in format {found}, and this server understands formats up to \
              {known}: the operator must start the version of coffer that wrote it, or a newer one"
         ),
-        VaultError::CatalogRolledBack { .. } | VaultError::CatalogReplaced => s3_error!(
+        VaultError::CatalogRolledBack(_) | VaultError::CatalogReplaced => s3_error!(
             InternalError,
             "An older copy of this bucket was put back, and is not served until the operator \
              accepts it or puts the newest back"

@@ -35,6 +35,9 @@ pub enum StoreError {
     /// A write's precondition does not hold.
     #[error("the precondition does not hold")]
     PreconditionFailed,
+    /// A write's precondition asks for an object, and there is none.
+    #[error("the precondition asks for an object, and there is none")]
+    NothingToMatch,
     /// A retention or a hold keeps the version as it is.
     #[error("the version is locked")]
     Locked,

@@ -169,7 +169,7 @@ impl From<VaultError> for Refusal {
             VaultError::AuditUnavailable(_) => (S::SERVICE_UNAVAILABLE, "audit_unavailable"),
             VaultError::EndNotRecorded(_) => (S::INTERNAL_SERVER_ERROR, "end_not_recorded"),
             VaultError::EndNotHeld(_) => (S::INTERNAL_SERVER_ERROR, "end_not_held"),
-            VaultError::CatalogRolledBack { .. }
+            VaultError::CatalogRolledBack(_)
             | VaultError::CatalogReplaced
             | VaultError::SystemRolledBack { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
             VaultError::Backup(error) => of_backups(error),

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coffer_vault::record::{ObjectName, Precondition};
+use coffer_vault::record::Precondition;
 use coffer_vault::{Conditions, EtagMatch};
 use http::HeaderMap;
 use http::header::{
@@ -226,14 +226,6 @@ pub(crate) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
         .filter(|value| !etag_list(value).is_empty())
         .collect();
     (!named.is_empty()).then(|| named.join(", "))
-}
-
-/// The object that a write wants to be there.
-pub(crate) fn wanted(precondition: &Precondition, name: &ObjectName) -> Option<ObjectName> {
-    match precondition {
-        Precondition::Present | Precondition::Etag(_) => Some(name.clone()),
-        Precondition::None | Precondition::Absent => None,
-    }
 }
 
 /// `If-Match` compares strongly (RFC 9110, section 8.8.3.2): a weak tag never matches.

@@ -53,7 +53,6 @@ pub(crate) async fn copy_object(
     let precondition = conditions::of_write(headers(&request));
     let precondition = precondition.map_err(|error| of_conditions(error, headers(&request)))?;
     let brought = customer_key::of_object(headers(&request))?;
-    let wanted = conditions::wanted(&precondition, &name);
     let target = CopyTarget {
         name,
         details,
@@ -69,7 +68,7 @@ pub(crate) async fn copy_object(
     let copied = vault.copy_object(&caller.subject, source, &bucket, target);
     let (stored, copied) = match copied.await.map_err(copy_source::refused) {
         Ok(stored) => stored,
-        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+        Err(error) => return Err(caller.refused(error)),
     };
 
     let (place, about) = ((&bucket, ruled), told_of_rules::about(&stored));

@@ -186,7 +186,6 @@ pub(crate) async fn complete(
         Err(error) => return Err(caller.refused(error)),
     };
     let parts = { named.into_iter().zip(sums) }.map(|(part, sum)| completed_part(part, sum));
-    let wanted = conditions::wanted(&precondition, &name);
     let complete = CompleteUpload {
         name,
         upload: id,
@@ -201,7 +200,7 @@ pub(crate) async fn complete(
         Ok(stored) => stored,
         Err(error) => {
             let etag = etag_of_refused(&error, document);
-            let refused = caller.write_refused(vault, &bucket, wanted, error).await;
+            let refused = caller.refused(error);
             return Err(of_part(refused, etag));
         }
     };

@@ -70,7 +70,6 @@ pub(crate) async fn put_object(
     let mut incoming = incoming::incoming(body, content_length, expected, context)?;
     incoming.arrived = ticket_of(ticket.as_ref(), incoming.declared_bytes, told)?;
 
-    let wanted = conditions::wanted(&precondition, &name);
     let ruled = told_of_rules::ruled(vault, &bucket, &name);
     let put = PutObject {
         name,
@@ -84,7 +83,7 @@ pub(crate) async fn put_object(
     };
     let stored = match vault.put_object(&caller.subject, &bucket, put).await {
         Ok(stored) => stored,
-        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+        Err(error) => return Err(caller.refused(error)),
     };
     let place = (&bucket, ruled);
     let about = told_of_rules::about(&stored);
@@ -126,7 +125,6 @@ pub(crate) async fn delete_object(
     } = request.input;
     let only_if = only_if(if_match_last_modified_time, if_match_size);
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    let wanted = conditions::wanted(&precondition, &name);
     let delete = DeleteObject {
         name,
         which,
@@ -136,7 +134,7 @@ pub(crate) async fn delete_object(
     };
     let deleted = match vault.delete_object(&caller.subject, &bucket, delete).await {
         Ok(deleted) => deleted,
-        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+        Err(error) => return Err(caller.refused(error)),
     };
     let (version_id, is_marker) = told(which, deleted);
     Ok(S3Response::new(DeleteObjectOutput {
@@ -237,21 +235,18 @@ pub(crate) async fn delete_objects(
             }
         }
     }
-    let named = |one: &DeleteObject| {
-        let wanted = conditions::wanted(&one.precondition, &one.name);
-        (one.name.clone(), one.which, wanted)
-    };
+    let named = |one: &DeleteObject| (one.name.clone(), one.which);
     let names: Vec<_> = doomed.iter().map(named).collect();
     let outcomes = vault
         .delete_objects(&caller.subject, &bucket, doomed)
         .await
         .map_err(|error| caller.refused(error))?;
-    for ((name, which, wanted), outcome) in names.into_iter().zip(outcomes) {
+    for ((name, which), outcome) in names.into_iter().zip(outcomes) {
         let key = name.expose().to_owned();
         let deleted = match outcome {
             Ok(deleted) => deleted,
             Err(error) => {
-                let error = caller.write_refused(vault, &bucket, wanted, error).await;
+                let error = caller.refused(error);
                 output.1.push(failure(key, id_of(which), &error));
                 continue;
             }

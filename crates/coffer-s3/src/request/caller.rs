@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use coffer_vault::record::ObjectName;
-use coffer_vault::{BucketName, NoSuchTransfer, ReadOptions, Subject, Vault, VaultError};
+use coffer_vault::{BucketName, NoSuchTransfer, Subject, Vault, VaultError};
 use http::{HeaderMap, StatusCode};
 use s3s::{S3Error, S3Request, S3Result, s3_error};
 
@@ -42,27 +41,6 @@ impl Caller {
                 None => from_vault(error),
             },
             other => from_vault(other),
-        }
-    }
-
-    /// The refusal of a write to an object that was wanted there: S3 tells one that is missing from
-    /// one with another entity tag.
-    pub(crate) async fn write_refused(
-        &self,
-        vault: &Vault,
-        bucket: &BucketName,
-        wanted: Option<ObjectName>,
-        error: VaultError,
-    ) -> S3Error {
-        let (VaultError::PreconditionFailed, Some(name)) = (&error, wanted) else {
-            return self.refused(error);
-        };
-        let read = ReadOptions::default();
-        match vault.head_object(&self.subject, bucket, &name, read).await {
-            Err(missing @ (VaultError::NoSuchObject | VaultError::NoVersion(_))) => {
-                from_vault(missing)
-            }
-            _ => from_vault(error),
         }
     }
 

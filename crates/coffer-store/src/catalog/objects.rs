@@ -61,7 +61,7 @@ impl Catalog {
     /// bucket keeps versions. Durable when this returns.
     ///
     /// # Errors
-    /// [`StoreError::PreconditionFailed`], [`StoreError::Full`].
+    /// [`StoreError::PreconditionFailed`], [`StoreError::NothingToMatch`], [`StoreError::Full`].
     pub async fn put(&self, object: NewObject, precondition: Precondition) -> Result<PutOutcome> {
         let row = ObjectRow::new(&object)?;
         let NewObject { name, content, .. } = object;
@@ -76,7 +76,7 @@ impl Catalog {
     /// Deletes an object. That there is none is no error, unless the precondition says so.
     ///
     /// # Errors
-    /// [`StoreError::PreconditionFailed`], [`StoreError::Locked`].
+    /// [`StoreError::PreconditionFailed`], [`StoreError::NothingToMatch`], [`StoreError::Locked`].
     pub async fn delete(&self, deletion: Deletion) -> Result<DeleteOutcome> {
         let known = self.known_versioning();
         self.write(move |session| {
@@ -101,9 +101,11 @@ impl Catalog {
             for deletion in &deletions {
                 match delete(session, deletion, state) {
                     // Checked before anything is changed, so there is nothing to undo.
-                    Err(error @ (StoreError::PreconditionFailed | StoreError::Locked)) => {
-                        outcomes.push(Err(error));
-                    }
+                    Err(
+                        error @ (StoreError::PreconditionFailed
+                        | StoreError::NothingToMatch
+                        | StoreError::Locked),
+                    ) => outcomes.push(Err(error)),
                     outcome => outcomes.push(Ok(outcome?)),
                 }
             }
@@ -114,16 +116,15 @@ impl Catalog {
 }
 
 pub(crate) fn check(precondition: &Precondition, there: Option<&There>) -> Result<()> {
-    let holds = match precondition {
-        Precondition::None => true,
-        Precondition::Absent => there.is_none(),
-        Precondition::Present => there.is_some(),
-        Precondition::Etag(etag) => there.is_some_and(|there| there.etag == *etag),
-    };
-    if holds {
-        Ok(())
-    } else {
-        Err(StoreError::PreconditionFailed)
+    match (precondition, there) {
+        (Precondition::None, _)
+        | (Precondition::Absent, None)
+        | (Precondition::Present, Some(_)) => Ok(()),
+        (Precondition::Etag(etag), Some(there)) if there.etag == *etag => Ok(()),
+        (Precondition::Present | Precondition::Etag(_), None) => Err(StoreError::NothingToMatch),
+        (Precondition::Absent | Precondition::Etag(_), Some(_)) => {
+            Err(StoreError::PreconditionFailed)
+        }
     }
 }
 

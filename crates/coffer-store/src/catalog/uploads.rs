@@ -140,7 +140,8 @@ impl Catalog {
     ///
     /// # Errors
     /// [`StoreError::NoSuchUpload`] (also for another name than the upload's),
-    /// [`StoreError::PartChanged`], [`StoreError::PreconditionFailed`].
+    /// [`StoreError::PartChanged`], [`StoreError::PreconditionFailed`],
+    /// [`StoreError::NothingToMatch`].
     pub async fn complete_upload(
         &self,
         id: &UploadId,

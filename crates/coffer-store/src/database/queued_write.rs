@@ -83,6 +83,7 @@ impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
             Ok(_) => Ran::Done,
             Err(
                 StoreError::PreconditionFailed
+                | StoreError::NothingToMatch
                 | StoreError::NoSuchUpload
                 | StoreError::PartChanged { .. }
                 | StoreError::OutOfRange,

@@ -160,7 +160,7 @@ async fn every_commit_that_changes_something_is_counted() {
     assert_eq!(count(&bucket).await, 4);
     catalog.delete(gone(&a, none)).await.unwrap();
     let refused = catalog.put(inline("a", b""), Precondition::Present).await;
-    assert!(matches!(refused, Err(StoreError::PreconditionFailed)));
+    assert!(matches!(refused, Err(StoreError::NothingToMatch)));
     assert_eq!(count(&bucket).await, 4, "nothing was changed");
     bucket.reopen().await;
     assert_eq!(count(&bucket).await, 4);

@@ -197,8 +197,10 @@ async fn preconditions_decide_and_change_nothing_when_they_fail() {
             Err(error) => panic!("{error}"),
         }
     };
-    assert!(!holds(Precondition::Present).await);
-    assert!(!holds(Precondition::Etag("new".into())).await);
+    for wants in [Precondition::Present, Precondition::Etag("new".into())] {
+        let refused = bucket.catalog.put(inline("a", b"new"), wants).await;
+        assert!(matches!(refused, Err(StoreError::NothingToMatch)));
+    }
     assert_eq!(read(&bucket.catalog, "a").await.unwrap(), None);
     assert!(holds(Precondition::Absent).await);
     assert!(!holds(Precondition::Absent).await);
@@ -217,7 +219,7 @@ async fn preconditions_decide_and_change_nothing_when_they_fail() {
     );
     assert!(matches!(
         delete(Precondition::Present).await,
-        Err(StoreError::PreconditionFailed)
+        Err(StoreError::NothingToMatch)
     ));
 }
 

@@ -92,6 +92,7 @@ impl VaultError {
                 | Self::NoVersion(_)
                 | Self::NoSuchUpload
                 | Self::PreconditionFailed
+                | Self::NothingToMatch
                 | Self::InvalidPart { .. }
                 | Self::PartTooSmall { .. }
                 | Self::BucketNotEmpty
@@ -122,6 +123,7 @@ impl From<StoreError> for VaultError {
             },
             StoreError::InDoubt => Self::InDoubt,
             StoreError::PreconditionFailed => Self::PreconditionFailed,
+            StoreError::NothingToMatch => Self::NothingToMatch,
             StoreError::Locked => Self::Administration(AdministrationError::Locked),
             StoreError::NoSuchUpload => Self::NoSuchUpload,
             StoreError::PartChanged { number } => Self::InvalidPart { number },

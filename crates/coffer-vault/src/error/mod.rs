@@ -98,6 +98,9 @@ pub enum VaultError {
     /// A condition of the request does not hold.
     #[error("a condition of the request does not hold")]
     PreconditionFailed,
+    /// The condition of a write asks for an object, and there is none.
+    #[error("the object that the request's condition asks for does not exist")]
+    NothingToMatch,
     /// The object has not changed, by the conditions of the request.
     #[error("not modified")]
     NotModified {
@@ -307,15 +310,12 @@ pub enum VaultError {
         /// What is older than it is held.
         found: Vec<Rollback>,
     },
-    /// An older copy of a bucket's catalog was put back.
+    /// An older copy of a bucket's catalog was put back: by how much.
     #[error(
-        "ROLLBACK: {rollback}. The bucket is not served. Put the newest copy back; or go on from \
+        "ROLLBACK: {0}. The bucket is not served. Put the newest copy back; or go on from \
          the older one on purpose, which is recorded: `coffer serve --accept-rollback …`"
     )]
-    CatalogRolledBack {
-        /// By how much.
-        rollback: Rollback,
-    },
+    CatalogRolledBack(Rollback),
     /// The file of a bucket's catalog was replaced while the server ran.
     #[error(
         "ROLLBACK: the catalog of this bucket was replaced while the server had it open, and the \

@@ -61,7 +61,7 @@ impl Commits {
     /// [`VaultError::CatalogRolledBack`].
     pub(crate) fn opened(&self, id: BucketId, commits: u64) -> Result<()> {
         match self.rollback(id, commits) {
-            Some(rollback) => Err(VaultError::CatalogRolledBack { rollback }),
+            Some(rollback) => Err(VaultError::CatalogRolledBack(rollback)),
             None => {
                 self.seen(id, commits);
                 Ok(())

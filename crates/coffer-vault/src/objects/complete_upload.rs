@@ -62,7 +62,8 @@ impl Vault {
     ///
     /// # Errors
     /// [`VaultError::InvalidPart`], [`VaultError::InvalidPartOrder`], [`VaultError::PartTooSmall`],
-    /// [`VaultError::BadDigest`], [`VaultError::PreconditionFailed`]; the upload stays as it was.
+    /// [`VaultError::BadDigest`], [`VaultError::PreconditionFailed`],
+    /// [`VaultError::NothingToMatch`]; the upload stays as it was.
     ///
     /// The same request of the same subject again within a day has the same answer, whatever became
     /// of the object since, and changes nothing.

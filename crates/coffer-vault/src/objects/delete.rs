@@ -165,6 +165,12 @@ impl Vault {
         if outcomes.iter().any(tells) {
             grant.note_read().await?;
         }
+        for outcome in &mut outcomes {
+            if let Err(error) = outcome {
+                let refused = std::mem::replace(error, VaultError::PreconditionFailed);
+                *error = self.missing(subject, grant.row(), refused);
+            }
+        }
         for place in spared {
             outcomes.insert(place, Err(VaultError::AccessDenied));
         }

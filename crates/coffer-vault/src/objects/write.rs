@@ -80,8 +80,8 @@ impl Vault {
     /// Puts an object: when this returns, it is durable and visible.
     ///
     /// # Errors
-    /// Of [`VaultError`](crate::VaultError): `PreconditionFailed`, `BadDigest`, `IncompleteBody`,
-    /// `TooLarge`, `StorageFull`; nothing is changed then.
+    /// Of [`VaultError`](crate::VaultError): `PreconditionFailed`, `NothingToMatch`, `BadDigest`,
+    /// `IncompleteBody`, `TooLarge`, `StorageFull`; nothing is changed then.
     pub async fn put_object(
         &self,
         subject: &Subject,
@@ -259,6 +259,7 @@ pub(crate) fn settle<T>(
             | StoreError::OverQuota(_)
             | StoreError::NoRoomForLog { .. }
             | StoreError::PreconditionFailed
+            | StoreError::NothingToMatch
             | StoreError::Locked
             | StoreError::NoSuchUpload
             | StoreError::PartChanged { .. },

@@ -41,7 +41,7 @@ async fn an_older_catalog_is_refused_and_other_buckets_are_served() {
     std::fs::write(&path, older).unwrap();
     let refused = vault.grant(&row).await.err().unwrap();
     assert!(
-        matches!(&refused, VaultError::CatalogRolledBack { rollback } if rollback.held == 4),
+        matches!(&refused, VaultError::CatalogRolledBack(rollback) if rollback.held == 4),
         "{refused}"
     );
     let file = format!("buckets/{}/catalog.db", row.id);

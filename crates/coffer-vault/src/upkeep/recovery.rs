@@ -137,8 +137,7 @@ impl Vault {
                 // Its opening has counted.
                 Ok(_) => {}
                 Err(
-                    error
-                    @ (VaultError::NewerCatalog { .. } | VaultError::CatalogRolledBack { .. }),
+                    error @ (VaultError::NewerCatalog { .. } | VaultError::CatalogRolledBack(_)),
                 ) => {
                     tracing::error!(%error, "a bucket can't be used");
                 }

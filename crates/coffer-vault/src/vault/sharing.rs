@@ -330,23 +330,26 @@ impl Vault {
     }
 
     /// That an object is missing is told only to who may list the bucket, where it has a policy
-    /// (Amazon S3 API Reference, `GetObject`).
+    /// (Amazon S3 API Reference, `GetObject`). To others a condition failed, or they are denied.
     pub(crate) fn missing(
         &self,
         subject: &Subject,
         row: &BucketRow,
         error: VaultError,
     ) -> VaultError {
-        let is_missing = matches!(
-            error,
-            VaultError::NoSuchObject | VaultError::NoVersion(Absent::Deleted(_))
-        );
-        if !is_missing || !row.documents.is_shared() {
+        let told_to_others = match error {
+            VaultError::NoSuchObject | VaultError::NoVersion(Absent::Deleted(_)) => {
+                VaultError::AccessDenied
+            }
+            VaultError::NothingToMatch => VaultError::PreconditionFailed,
+            _ => return error,
+        };
+        if !row.documents.is_shared() {
             return error;
         }
         match self.may_list(subject, row) {
             Ok(true) => error,
-            _ => VaultError::AccessDenied,
+            _ => told_to_others,
         }
     }
 
