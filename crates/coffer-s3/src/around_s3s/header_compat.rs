@@ -1,5 +1,5 @@
-//! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none, lists
-//! of entity tags, an `Expires` that is no date, metadata sent twice, in encoded words or in bytes
+//! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none,
+//! booleans in capital letters, lists of entity tags, an `Expires` that is no date, metadata sent twice, in encoded words or in bytes
 //! that are no UTF-8, copies from buckets whose names s3s would not give; headers that SDKs move
 //! into the query of a presigned URL; and a `+` in a path that version 2 signed.
 //!
@@ -74,12 +74,24 @@ const NOT_OF_THE_QUERY: [&str; 2] = ["x-amz-checksum-", "x-amz-sdk-checksum-algo
 /// Numbers in queries that are none where they have no value: of ListParts, as on S3.
 const EMPTY_NUMBERS: [&str; 2] = ["max-parts", "part-number-marker"];
 
+/// Headers that are true or false, and the one parameter that is: in any letter case, as on S3.
+const BOOLEANS: [&str; 4] = [
+    lock::BYPASS,
+    "x-amz-bucket-object-lock-enabled",
+    "x-amz-confirm-remove-self-bucket-access",
+    "x-amz-server-side-encryption-bucket-key-enabled",
+];
+const BOOLEAN_PARAMETER: &str = "fetch-owner=";
+
 /// Brings the head of a request whose signature was right into a form that s3s reads, without the
 /// signature.
 pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
     let moved = moved_headers(&head.uri, &head.headers)?;
     head.uri = unsigned(&head.uri)?;
     if let Some(uri) = without_empty_numbers(&head.uri)? {
+        head.uri = uri;
+    }
+    if let Some(uri) = with_plain_booleans(&head.uri)? {
         head.uri = uri;
     }
     for name in OF_THE_SIGNATURE {
@@ -100,6 +112,7 @@ pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
     }
     join_lists(&mut head.headers);
     drop_fraction(&mut head.headers);
+    make_booleans_plain(&mut head.headers);
     let odd = odd_headers(&head.headers);
     if !odd.is_empty() {
         let plain = plain(&head.headers, odd);
@@ -140,6 +153,22 @@ fn drop_fraction(headers: &mut HeaderMap) {
     };
     if let Some(plain) = plain {
         headers.insert(IF_MATCH_TIME, plain);
+    }
+}
+
+/// A boolean as s3s reads it, if it is one.
+fn plain_boolean(text: &[u8]) -> Option<&'static str> {
+    ["true", "false"]
+        .into_iter()
+        .find(|plain| text.eq_ignore_ascii_case(plain.as_bytes()))
+}
+
+fn make_booleans_plain(headers: &mut HeaderMap) {
+    for name in BOOLEANS {
+        let value = single(headers, HeaderName::from_static(name));
+        if let Some(plain) = value.and_then(|text| plain_boolean(text.as_bytes())) {
+            headers.insert(name, HeaderValue::from_static(plain));
+        }
     }
 }
 
@@ -347,6 +376,24 @@ fn without_empty_numbers(uri: &Uri) -> S3Result<Option<Uri>> {
 
 fn is_empty_number(pair: &str) -> bool {
     EMPTY_NUMBERS.contains(&pair.strip_suffix('=').unwrap_or(pair))
+}
+
+/// The address with its booleans as s3s reads them, where it has some.
+fn with_plain_booleans(uri: &Uri) -> S3Result<Option<Uri>> {
+    let query = uri.query().unwrap_or("");
+    if !query.contains(BOOLEAN_PARAMETER) {
+        return Ok(None);
+    }
+    let plain = |pair: &str| match pair.strip_prefix(BOOLEAN_PARAMETER) {
+        Some(value) => {
+            let value = plain_boolean(value.as_bytes()).unwrap_or(value);
+            format!("{BOOLEAN_PARAMETER}{value}")
+        }
+        None => pair.to_owned(),
+    };
+    let pairs: Vec<_> = query.split('&').map(plain).collect();
+    let text = format!("{}?{}", uri.path(), pairs.join("&"));
+    text.parse().map(Some).map_err(|_| s3_error!(InvalidURI))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const START: &str = "x-amz-object-lock-";
 pub(crate) const MODE: &str = "x-amz-object-lock-mode";
 pub(crate) const UNTIL: &str = "x-amz-object-lock-retain-until-date";
 pub(crate) const HOLD: &str = "x-amz-object-lock-legal-hold";
-const BYPASS: &str = "x-amz-bypass-governance-retention";
+pub(crate) const BYPASS: &str = "x-amz-bypass-governance-retention";
 
 /// The lock that a writer asks for.
 pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedLock> {
