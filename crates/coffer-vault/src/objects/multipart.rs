@@ -6,7 +6,6 @@ use std::sync::Arc;
 use coffer_durable::now_ms;
 use coffer_policy::Action;
 use coffer_seal::UploadId;
-use coffer_store::StoreError;
 use coffer_store::record::{
     ChecksumAlgorithm, ChecksumKind, Details, Encryption, NewContent, ObjectName, Part, Tags,
     Upload,
@@ -28,7 +27,7 @@ use crate::digest::DigestPlan;
 use crate::error::{ChecksumError, Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
 use crate::locks::AskedLock;
-use crate::open_buckets::{Beginning, CustomerKey, UsedBucket};
+use crate::open_buckets::{CustomerKey, UsedBucket};
 use crate::transfers::ArrivedAs;
 use crate::vault::Vault;
 
@@ -146,7 +145,7 @@ impl Vault {
         let create = |bucket: UsedBucket| async move {
             access.to_commit()?;
             let created = bucket.catalog.create_upload(upload).await;
-            settle_beginning(beginning, &created);
+            beginning.settle(&created);
             created?;
             Ok(Changed::freeing((), Vec::new()))
         };
@@ -345,17 +344,6 @@ impl Vault {
         let judged = grant.prepare(judge).await;
         let judged = self.noting_refusal(subject, row, judged).await;
         judged.inspect_err(|error| self.note_refusal(error, subject, Right::Write, row))
-    }
-}
-
-/// Decides whether an upload counts, by the outcome of the commit that was to begin it.
-fn settle_beginning(beginning: Beginning, outcome: &Result<(), StoreError>) {
-    match outcome {
-        Err(StoreError::Full | StoreError::OverQuota(_) | StoreError::NoRoomForLog { .. }) => {
-            drop(beginning);
-        }
-        // There, or perhaps: then the next look decides.
-        Ok(()) | Err(_) => beginning.keep(),
     }
 }
 

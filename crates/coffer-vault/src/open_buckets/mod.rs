@@ -25,4 +25,3 @@ pub(crate) use self::open_bucket::{CommitGuard, OpenBucket, UsedBucket};
 pub(crate) use self::open_catalog::{IN_DOUBT, open_buckets_max, see_commits};
 pub(crate) use self::table::{Barred, OpenBuckets, Opening};
 pub(crate) use self::taps::BucketTap;
-pub(crate) use self::upload_ledger::Beginning;

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use coffer_seal::BucketId;
-use coffer_store::{Catalog, OpenUploads};
+use coffer_store::{Catalog, OpenUploads, StoreError};
 use parking_lot::Mutex;
 
 use crate::error::{Result, SubjectLimit};
@@ -186,9 +186,13 @@ impl Drop for Changing {
 }
 
 impl Beginning {
-    /// The upload is there, or may be.
-    pub(crate) fn keep(mut self) {
-        self.made_by = None;
+    /// Decides whether it goes on counting, by the outcome of the commit that was to begin it: it
+    /// is there, or may be, and then the next reading decides.
+    pub(crate) fn settle(mut self, outcome: &Result<(), StoreError>) {
+        // A catalog that was closed may have taken it.
+        if let Ok(()) | Err(StoreError::InDoubt | StoreError::Closed) = outcome {
+            self.made_by = None;
+        }
     }
 }
 
@@ -234,13 +238,13 @@ mod tests {
     #[test]
     fn a_limit_counts_those_of_all_buckets_and_what_did_not_come_about_counts_no_more() {
         let ledger = UploadLedger::default();
-        ledger.begin(ONE, "ann", 2).unwrap().keep();
+        ledger.begin(ONE, "ann", 2).unwrap().settle(&Ok(()));
         let second = ledger.begin(OTHER, "ann", 2).unwrap();
         assert!(ledger.begin(ONE, "ann", 2).is_err());
-        ledger.begin(ONE, "bob", 2).unwrap().keep();
+        ledger.begin(ONE, "bob", 2).unwrap().settle(&Ok(()));
         assert_eq!(ledger.count(), 3);
         drop(second);
-        ledger.begin(OTHER, "ann", 2).unwrap().keep();
+        ledger.begin(OTHER, "ann", 2).unwrap().settle(&Ok(()));
         assert!(ledger.begin(ONE, "ann", 2).is_err());
         ledger.change(ONE).ended(Some("ann"));
         assert_eq!(count_of(&ledger, "ann"), 1);
@@ -250,6 +254,28 @@ mod tests {
         ledger.change(ONE).ended(None);
         ledger.keep(&HashSet::from([OTHER]));
         assert!(ledger.0.lock().by_maker.is_empty());
+    }
+
+    #[test]
+    fn what_was_certainly_not_stored_counts_no_more_at_once() {
+        let ledger = UploadLedger::default();
+        for refused in [
+            StoreError::Full,
+            StoreError::DiskReadOnly,
+            StoreError::Replaced,
+            StoreError::Io {
+                op: "open",
+                path: "catalog.db".into(),
+                source: std::io::ErrorKind::Other.into(),
+            },
+        ] {
+            let begun = ledger.begin(ONE, "ann", 1).unwrap();
+            begun.settle(&Err(refused));
+            assert_eq!((count_of(&ledger, "ann"), ledger.count()), (0, 0));
+        }
+        let begun = ledger.begin(ONE, "ann", 1).unwrap();
+        begun.settle(&Err(StoreError::Closed));
+        assert_eq!((count_of(&ledger, "ann"), ledger.count()), (1, 1));
     }
 
     #[tokio::test]
@@ -270,7 +296,8 @@ mod tests {
         drop(changing);
         assert_eq!((count_of(&ledger, "ann"), ledger.count()), (1, 1));
         // A count that was kept in doubt is set right by the next reading.
-        ledger.begin(ONE, "ann", 9).unwrap().keep();
+        let begun = ledger.begin(ONE, "ann", 9).unwrap();
+        begun.settle(&Err(StoreError::InDoubt));
         assert_eq!(count_of(&ledger, "ann"), 2);
         ledger.look(ONE, &catalog).await;
         assert_eq!((count_of(&ledger, "ann"), ledger.count()), (1, 1));
