@@ -78,6 +78,45 @@ def test_rules_for_pages_are_not_told_before_the_log_has_them(store, first):
         act.join()
 
 
+def test_answers_tell_pages_nothing_by_rules_that_the_log_has_not(store, first):
+    """Of an object, which waits as well, and of a refusal, which waits for nothing else."""
+    s3 = client(first, first.credentials(), read_timeout=1)
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="a", Body=b"a")
+    setting = {"Bucket": BUCKET, "CORSConfiguration": {"CORSRules": [RULE]}}
+    asked = [("GET", f"/{BUCKET}/a"), ("GET", f"/{BUCKET}/a?versionId=odd")]
+    with stopped(store):
+        act = threading.Thread(target=told, args=(lambda: s3.put_bucket_cors(**setting),))
+        act.start()
+        time.sleep(0.5)
+        for method, target in asked:
+            assert allowed_to(first, method, target) is None
+        assert allowed_to(first, "GET", f"/{BUCKET}/a", signature="0" * 64) is None
+        act.join()
+    page = RULE["AllowedOrigins"][0]
+    s3 = client(first, first.credentials(), read_timeout=TOLD_SECONDS)
+    answered(lambda: s3.put_bucket_cors(**setting), 60)
+    for method, target in asked:
+        assert allowed_to(first, method, target) == page
+    assert allowed_to(first, "GET", f"/{BUCKET}/a", signature="0" * 64) == page
+
+
+def allowed_to(server, method, target, signature=None):
+    """Which page an answer says may read it; none, where there is none yet."""
+    path, _, query = target.partition("?")
+    headers = {"origin": ASKED["Origin"]}
+    signed = raw.signed_headers(server, method, path, query=query, headers=headers)
+    if signature is not None:
+        authorization = signed["authorization"].rpartition("=")[0]
+        signed["authorization"] = f"{authorization}={signature}"
+    with raw.connect(server, timeout=1) as connection:
+        connection.sendall(raw.request_head(method, target, signed))
+        try:
+            return raw.receive(connection, method)[1].get("access-control-allow-origin")
+        except TimeoutError:
+            return None
+
+
 def asked_ahead(server):
     """What a browser is answered that asks for a page of another origin."""
     context = raw.tls_context(server)

@@ -68,12 +68,17 @@ impl CrossOrigin {
         })
     }
 
+    /// Whether it asked ahead, and is answered with a refusal.
+    pub(crate) fn is_refused(&self, status: StatusCode) -> bool {
+        self.is_ahead && !status.is_success()
+    }
+
     /// Adds to an answer of this status what a page may do with it: nothing where it asked ahead
     /// and was refused.
     pub(crate) fn allow(&self, rules: &Rules, status: StatusCode, answer: &mut HeaderMap) {
         // Also where nothing is allowed: a cache must not give that to a page that is allowed.
         answer.insert(VARY, DEPENDS_ON);
-        if self.is_ahead && !status.is_success() {
+        if self.is_refused(status) {
             return;
         }
         let Some(rule) = self.matching(rules) else {

@@ -42,6 +42,31 @@ impl Serving {
         serde_json::from_str(&document).ok()
     }
 
+    /// Adds to an answer what a page may do with it: nothing by rules that another gateway could go
+    /// on without. Who only claims an access key does not wait for them, as elsewhere, nor does what
+    /// is refused ahead, which has waited.
+    pub(super) async fn tell_page(
+        &self,
+        asked: CrossOrigin,
+        bucket: &str,
+        (context, claim): (&RequestContext, &ClaimedKey),
+        answer: &mut HttpResponse,
+    ) {
+        let Some(rules) = self.cors_rules(bucket) else {
+            return;
+        };
+        let (vault, status) = (&self.at.vault, answer.status());
+        let may_wait = context.is_signed_in() || claim.access_key_id().is_none();
+        let is_settled = if may_wait && !asked.is_refused(status) {
+            vault.settle_acts().await.is_ok()
+        } else {
+            vault.acts_are_settled()
+        };
+        if is_settled {
+            asked.allow(&rules, status, answer.headers_mut());
+        }
+    }
+
     /// Stores the file of a form, which names in its fields who signed it.
     pub(super) async fn answer_form<B>(
         &self,

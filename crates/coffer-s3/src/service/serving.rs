@@ -112,11 +112,9 @@ impl Serving {
             Ok(answered) => answered?,
             Err(refusal) => refused(refusal)?,
         };
-        if let Some(asked) = asked
-            && let Some(rules) = self.cors_rules(&bucket)
-        {
-            let status = response.status();
-            asked.allow(&rules, status, response.headers_mut());
+        if let Some(asked) = asked {
+            self.tell_page(asked, &bucket, (&context, claim), &mut response)
+                .await;
         }
         let code = finish_response::complete(&mut response, &context);
         // It counts whatever is told in its place.

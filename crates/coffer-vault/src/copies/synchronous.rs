@@ -274,6 +274,11 @@ impl WaitedFor {
         Ok(())
     }
 
+    /// Whether a read has nothing to wait for.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.unacknowledged.seen().is_none()
+    }
+
     /// After a read that left something behind, a mark or a record: in an engine that is in a head
     /// before the answer, for another gateway may go on.
     ///

@@ -37,6 +37,11 @@ impl Vault {
         self.inner.copies.waited_for.settle_read(None).await
     }
 
+    /// Whether [`settle_acts`](Self::settle_acts) has nothing to wait for.
+    pub fn acts_are_settled(&self) -> bool {
+        self.inner.copies.waited_for.is_settled()
+    }
+
     /// Answers a gateway that follows. All that anyone was shown before the question came is told.
     ///
     /// # Errors
