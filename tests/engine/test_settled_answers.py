@@ -101,6 +101,19 @@ def test_answers_tell_pages_nothing_by_rules_that_the_log_has_not(store, first):
     assert allowed_to(first, "GET", f"/{BUCKET}/a", signature="0" * 64) == page
 
 
+def test_an_upload_that_is_ended_is_not_told_as_gone_before_the_log_has_it(store, first):
+    """By who writes its parts, while an administrator ends it."""
+    s3 = client(first, first.credentials(), read_timeout=1)
+    s3.create_bucket(Bucket=BUCKET)
+    upload = {"Bucket": BUCKET, "Key": "a"}
+    upload["UploadId"] = s3.create_multipart_upload(**upload)["UploadId"]
+    assert told(lambda: s3.upload_part(**upload, PartNumber=1, Body=b"a")) == 200
+    ending = ("bucket", "end-uploads", BUCKET, "--older-than", "0s")
+    with stopped(store), under_way(first, *ending):
+        assert told(lambda: s3.upload_part(**upload, PartNumber=2, Body=b"b")) in (None, 503)
+        assert told(lambda: s3.list_parts(**upload)) in (None, 503)
+
+
 def allowed_to(server, method, target, signature=None):
     """Which page an answer says may read it; none, where there is none yet."""
     path, _, query = target.partition("?")
