@@ -34,6 +34,11 @@ def test_the_owner_that_is_expected_is_the_account(s3, bucket, account):
                 CopySource=f"{bucket}/a",
                 ExpectedSourceBucketOwner=wrong,
             )
+    # Of operations that are refused, either may be told.
+    with refused("AccessDenied", 403):
+        s3.get_object_torrent(Bucket=bucket, Key="a", ExpectedBucketOwner=wrong)
+    with refused("NotImplemented", 501):
+        s3.get_bucket_abac(Bucket=bucket, ExpectedBucketOwner=wrong)
     assert read(s3, bucket, "a") == b"a"
 
 
