@@ -1,7 +1,12 @@
 """What can't be undone is asked for, where there is a person to ask; scripts go on."""
 
+import contextlib
+import http.client
+import json
 import os
+import socket
 import subprocess
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -64,6 +69,65 @@ def test_rotations_are_asked_for_at_a_terminal(served):
     code, seen = at_terminal(served, "keystore", "rotate", typed="yes\n")
     assert code == 0, seen
     assert (served.data / "root.key").read_text() != root
+
+
+def test_the_server_keeps_a_system_administrator(own_server):
+    """By whatever way: without the question of the command, by access keys, by times of expiry."""
+    server = own_server("kept").start()
+    lasting = {"name": "sole", "clearance": "default", "roles": ["system-administrator"]}
+    made = asked(server, "POST", "/v1/subjects", lasting)
+    run(server, "subject", "delete", "first")
+    sole, key = "/v1/subjects/sole", f"/v1/subjects/sole/keys/{made['access_key_id']}"
+    soon = (datetime.now(UTC) + timedelta(hours=2)).isoformat()
+    later = (datetime.now(UTC) + timedelta(days=2)).isoformat()
+    ending = [
+        ("DELETE", sole, None),
+        ("PATCH", sole, {"disabled": True}),
+        ("PATCH", sole, {"roles": ["auditor", "key-custodian"]}),
+        ("PATCH", sole, {"expires_at": soon}),
+        ("DELETE", key, None),
+        ("PATCH", key, {"disabled": True}),
+        ("PATCH", key, {"expires_at": soon}),
+        ("POST", f"{sole}/keys/rotate", {"overlap_seconds": 0, "expires_at": soon}),
+    ]
+    for words in ending:
+        assert asked(server, *words, status=409)["error"]["code"] == "last_administrator", words
+    told = run(server, "subject", "key", "disable", made["access_key_id"], expect=1)
+    assert "no system administrator" in told and "--yes" in told and "subject create" in told
+    # What leaves one is done: a key that lasts, and one more by who can act for as long.
+    asked(server, "PATCH", sole, {"name": "only"})
+    only = "/v1/subjects/only"
+    asked(server, "PATCH", only, {"expires_at": later})
+    new = asked(server, "POST", f"{only}/keys/rotate", {"overlap_seconds": 0})
+    brief = lasting | {"name": "brief", "expires_at": soon}
+    asked(server, "POST", "/v1/subjects", brief)
+    assert asked(server, "DELETE", only, status=409)["error"]["code"] == "last_administrator"
+    asked(server, "PATCH", "/v1/subjects/brief", {"expires_at": "never"})
+    asked(server, "PATCH", only, {"disabled": True})
+    # One that is disabled leaves none behind; and what is meant is done.
+    asked(server, "DELETE", f"{only}/keys/{new['access_key_id']}")
+    asked(server, "DELETE", only)
+    assert asked(server, "PATCH", "/v1/subjects/brief", {"disabled": True}, status=409)
+    meant = "/v1/subjects/brief?without_administrator=true"
+    assert asked(server, "PATCH", meant, {"disabled": True})["disabled"]
+    run(server, "subject", "create", "next", "--roles", "system-administrator")
+    [key] = ask(server, "subject", "key", "list", "next")
+    run(server, "subject", "key", "disable", key["id"], "--yes")
+
+
+def asked(server, method, path, body=None, status=None):
+    """What the administration answers at its socket, with this status, or one that it is done."""
+    connection = http.client.HTTPConnection("localhost", timeout=60)
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(server.data / "admin.sock"))
+    with contextlib.closing(connection):
+        headers = {"content-type": "application/json"}
+        connection.request(method, path, json.dumps(body) if body else None, headers)
+        answer = connection.getresponse()
+        told = answer.read()
+    is_expected = answer.status == status if status else answer.status < 300
+    assert is_expected, (method, path, answer.status, told)
+    return json.loads(told) if told else None
 
 
 def test_the_last_system_administrator_is_not_deleted_by_mistake(served):

@@ -261,6 +261,9 @@ pub(crate) const PATH_MAX_BYTES: usize = 4_095;
 /// The last moment that can be written as a time: 9999-12-31T23:59:59.999Z.
 pub(crate) const EXPIRY_MAX_MS: i64 = 253_402_300_799_999;
 
+/// A system administrator is left while the access key of one counts for so long to come.
+pub(crate) const ADMINISTRATOR_LEFT_MS: i64 = 24 * 60 * 60 * 1_000;
+
 /// Rules of a lifecycle configuration (S3: 1,000).
 pub const LIFECYCLE_RULES_MAX: usize = 1_000;
 

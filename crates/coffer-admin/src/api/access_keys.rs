@@ -14,7 +14,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
-use crate::http::caller::{Caller, InPath, Input};
+use crate::api::subjects::Meant;
+use crate::http::caller::{Caller, InPath, InQuery, Input};
 use crate::http::refusal::{About, Refusal};
 
 /// An access key of a subject.
@@ -206,7 +207,7 @@ async fn create_access_key(
     post,
     path = "/v1/subjects/{name}/keys/rotate",
     tag = "subjects",
-    params(("name" = String, Path, description = "Its name, its id or an access key id")),
+    params(("name" = String, Path, description = "Its name, its id or an access key id"), Meant),
     request_body = RotationRequest,
     responses((status = CREATED, description = "The new access key", body = MadeAccessKey))
 )]
@@ -214,12 +215,13 @@ async fn rotate_access_keys(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
+    InQuery(meant): InQuery<Meant>,
     Input(request): Input<RotationRequest>,
 ) -> Result<(StatusCode, Json<MadeAccessKey>), Refusal> {
     let expires_ms = request.expires_at.as_deref().map(moment).transpose()?;
     let overlap = Duration::from_secs(request.overlap_seconds);
-    let vault = &admin.vault;
-    let new = vault.rotate_access_keys(&actor, &name, overlap, expires_ms);
+    let (vault, meant) = (&admin.vault, meant.without_administrator());
+    let new = vault.rotate_access_keys(&actor, &name, (overlap, expires_ms), meant);
     Ok(made(new.await.about(&name)?))
 }
 
@@ -233,6 +235,7 @@ async fn rotate_access_keys(
     params(
         ("name" = String, Path, description = "Its name, its id or an access key id"),
         ("key" = String, Path, description = "The access key's id"),
+        Meant,
     ),
     request_body = AccessKeyChanges,
     responses((status = OK, description = "The access key, changed", body = AccessKey))
@@ -241,13 +244,15 @@ async fn change_access_key(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath((name, key)): InPath<(String, String)>,
+    InQuery(meant): InQuery<Meant>,
     Input(changes): Input<AccessKeyChanges>,
 ) -> Result<Json<AccessKey>, Refusal> {
     let change = AccessKeyChange {
         is_disabled: changes.disabled,
         expires_ms: changes.expires_at.as_deref().map(expiry).transpose()?,
     };
-    let changed = admin.vault.change_access_key(&actor, &name, &key, change);
+    let (place, meant) = ((&*name, &*key), meant.without_administrator());
+    let changed = admin.vault.change_access_key(&actor, place, change, meant);
     let changed = changed.await.about(&name)?;
     let found = changed.keys.iter().find(|found| found.id == key);
     let found = found.ok_or_else(|| Refusal::from(VaultError::from(NoSuchAccessKey)))?;
@@ -264,6 +269,7 @@ async fn change_access_key(
     params(
         ("name" = String, Path, description = "Its name, its id or an access key id"),
         ("key" = String, Path, description = "The access key's id"),
+        Meant,
     ),
     responses((status = NO_CONTENT, description = "It is deleted"))
 )]
@@ -271,8 +277,11 @@ async fn delete_access_key(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath((name, key)): InPath<(String, String)>,
+    InQuery(meant): InQuery<Meant>,
 ) -> Result<StatusCode, Refusal> {
-    let gone = admin.vault.delete_access_key(&actor, &name, &key).await;
+    let meant = meant.without_administrator();
+    let gone = admin.vault.delete_access_key(&actor, (&name, &key), meant);
+    let gone = gone.await;
     gone.about(&name)?;
     Ok(StatusCode::NO_CONTENT)
 }

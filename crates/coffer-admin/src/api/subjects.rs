@@ -5,7 +5,7 @@ use axum::extract::State;
 use coffer_vault::{NewSubject, Role, Roles, SubjectChange, SubjectInfo, VaultError};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -14,7 +14,7 @@ use self::grants::grants;
 use crate::admin::Admin;
 use crate::api::access_keys::{AccessKey, Secret, expiry, moment};
 use crate::api::buckets::bucket_name;
-use crate::http::caller::{Caller, InPath, Input};
+use crate::http::caller::{Caller, InPath, InQuery, Input};
 use crate::http::refusal::{About, Refusal};
 use crate::http::strict_json;
 use coffer_durable::rfc3339;
@@ -63,6 +63,22 @@ pub struct Subject {
     /// When it was made: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub created_at: String,
+}
+
+/// Whether it is meant that none is left to administer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Meant {
+    /// Also where no system administrator is left whose access key counts for a day to come, which
+    /// is refused otherwise, with `last_administrator`.
+    pub without_administrator: Option<bool>,
+}
+
+impl Meant {
+    pub(crate) fn without_administrator(&self) -> bool {
+        self.without_administrator.unwrap_or(false)
+    }
 }
 
 /// A subject that has just been made, with its secret, which is shown this once.
@@ -297,7 +313,7 @@ async fn show_subject(
     patch,
     path = "/v1/subjects/{name}",
     tag = "subjects",
-    params(("name" = String, Path, description = "Its name, its id or an access key id")),
+    params(("name" = String, Path, description = "Its name, its id or an access key id"), Meant),
     request_body = SubjectChanges,
     responses((status = OK, description = "The subject, changed", body = Subject))
 )]
@@ -305,12 +321,15 @@ async fn change_subject(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
+    InQuery(meant): InQuery<Meant>,
     Input(changes): Input<SubjectChanges>,
 ) -> Result<Json<Subject>, Refusal> {
     let renamed = changes.name.clone();
     let granted = changes.buckets();
     let change = changes.try_into()?;
-    let changed = admin.vault.change_subject(&actor, &name, change).await;
+    let meant = meant.without_administrator();
+    let changed = admin.vault.change_subject(&actor, &name, change, meant);
+    let changed = changed.await;
     let changed = match changed {
         Err(VaultError::SubjectExists) => changed.about(renamed.as_deref().unwrap_or(&name))?,
         Err(VaultError::NoSuchBucket) => changed.about(&granted)?,
@@ -347,15 +366,17 @@ async fn settle_subject(
     delete,
     path = "/v1/subjects/{name}",
     tag = "subjects",
-    params(("name" = String, Path, description = "Its name, its id or an access key id")),
+    params(("name" = String, Path, description = "Its name, its id or an access key id"), Meant),
     responses((status = NO_CONTENT, description = "It is deleted"))
 )]
 async fn delete_subject(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
+    InQuery(meant): InQuery<Meant>,
 ) -> Result<StatusCode, Refusal> {
-    let gone = admin.vault.delete_subject(&actor, &name).await;
+    let meant = meant.without_administrator();
+    let gone = admin.vault.delete_subject(&actor, &name, meant).await;
     gone.about(&name)?;
     Ok(StatusCode::NO_CONTENT)
 }

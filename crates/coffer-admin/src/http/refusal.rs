@@ -239,6 +239,7 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
         AdministrationError::SystemWrittenOver { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
         AdministrationError::NoQuota { .. } => (S::NOT_FOUND, "no_such_quota"),
         AdministrationError::RoleMissing { .. } => (S::FORBIDDEN, "access_denied"),
+        AdministrationError::LastAdministrator => (S::CONFLICT, "last_administrator"),
         AdministrationError::NoSuchAccessKey => (S::NOT_FOUND, "no_such_access_key"),
         AdministrationError::TooManyAccessKeys { .. } => (S::CONFLICT, "too_many_access_keys"),
         _ => (S::INTERNAL_SERVER_ERROR, "internal"),

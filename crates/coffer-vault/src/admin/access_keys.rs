@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use coffer_durable::now_ms;
 
+use super::subjects::administrators::After;
 use super::subjects::{SubjectInfo, about_subject, check_key_expiry, key_facts};
 use crate::access::{Act, Actor, NewAccessKey, Role};
 use crate::audit::Facts;
@@ -37,20 +38,23 @@ impl Vault {
     ) -> Result<(SubjectInfo, NewAccessKey)> {
         let create = move |keys: &mut Vec<NewAccessKey>| add(keys, expires_ms);
         let act = Act::CreateAccessKey;
-        self.change_keys(actor, act, subject, None, create).await
+        // One more leaves no fewer.
+        self.change_keys(actor, act, (subject, None), true, create)
+            .await
     }
 
     /// Makes a new access key for a subject, and has those end after the overlap that count now
     /// and would not end before; at once, with requests under way, where there is none.
     ///
     /// # Errors
-    /// As [`create_access_key`](Self::create_access_key).
+    /// As [`create_access_key`](Self::create_access_key), and
+    /// [`AdministrationError::LastAdministrator`] unless that is meant.
     pub async fn rotate_access_keys(
         &self,
         actor: &Actor,
         subject: &str,
-        overlap: Duration,
-        expires_ms: Option<i64>,
+        (overlap, expires_ms): (Duration, Option<i64>),
+        without_administrator: bool,
     ) -> Result<(SubjectInfo, NewAccessKey)> {
         let rotate = move |keys: &mut Vec<NewAccessKey>| {
             let now = now_ms();
@@ -72,20 +76,22 @@ impl Vault {
             Ok((new, facts))
         };
         let act = Act::RotateAccessKeys;
-        self.change_keys(actor, act, subject, None, rotate).await
+        let place = (subject, None);
+        self.change_keys(actor, act, place, without_administrator, rotate)
+            .await
     }
 
     /// Changes an access key. Requests under way with it are cut off once it does not count.
     ///
     /// # Errors
-    /// As [`create_access_key`](Self::create_access_key), and
+    /// As [`rotate_access_keys`](Self::rotate_access_keys), and
     /// [`AdministrationError::NoSuchAccessKey`].
     pub async fn change_access_key(
         &self,
         actor: &Actor,
-        subject: &str,
-        id: &str,
+        (subject, id): (&str, &str),
         change: AccessKeyChange,
+        without_administrator: bool,
     ) -> Result<SubjectInfo> {
         let act = match change.is_disabled {
             Some(true) => Act::DisableAccessKey,
@@ -103,7 +109,8 @@ impl Vault {
             key.is_disabled = change.is_disabled.unwrap_or(key.is_disabled);
             Ok(((), key_facts(key)))
         };
-        let changed = self.change_keys(actor, act, subject, Some(id), change);
+        let place = (subject, Some(id));
+        let changed = self.change_keys(actor, act, place, without_administrator, change);
         changed.await.map(|(info, ())| info)
     }
 
@@ -114,8 +121,8 @@ impl Vault {
     pub async fn delete_access_key(
         &self,
         actor: &Actor,
-        subject: &str,
-        id: &str,
+        (subject, id): (&str, &str),
+        without_administrator: bool,
     ) -> Result<SubjectInfo> {
         let wanted = id.to_owned();
         let delete = move |keys: &mut Vec<NewAccessKey>| {
@@ -123,7 +130,8 @@ impl Vault {
             Ok(((), key_facts(&gone.key)))
         };
         let act = Act::DeleteAccessKey;
-        let deleted = self.change_keys(actor, act, subject, Some(id), delete);
+        let place = (subject, Some(id));
+        let deleted = self.change_keys(actor, act, place, without_administrator, delete);
         deleted.await.map(|(info, ())| info)
     }
 
@@ -132,8 +140,8 @@ impl Vault {
         &self,
         actor: &Actor,
         act: Act,
-        subject: &str,
-        key: Option<&str>,
+        (subject, key): (&str, Option<&str>),
+        without_administrator: bool,
         change: impl FnOnce(&mut Vec<NewAccessKey>) -> Result<(T, Facts)> + Send + 'static,
     ) -> Result<(SubjectInfo, T)> {
         let role = Role::SystemAdministrator;
@@ -151,6 +159,14 @@ impl Vault {
         let (this, id, told) = (self.clone(), found.subject.id, about.clone());
         let asked_by = ConnectionCutoff::current();
         let work = blocking(move || {
+            let change = |keys: &mut Vec<NewAccessKey>| {
+                let done = change(keys)?;
+                if !without_administrator {
+                    this.inner
+                        .check_administrator_left(id, &After::Keys(keys))?;
+                }
+                Ok(done)
+            };
             let ((given, facts), before, after) = this.inner.system.change_keys(id, change)?;
             before.cut_but(Some(&after), asked_by.as_ref());
             this.inner.followers.take_away();

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use coffer_durable::now_ms;
-use coffer_label::{Clearance, Label};
 use coffer_seal::SubjectId;
 
 use crate::access::{
@@ -18,12 +17,15 @@ use crate::quotas::QuotaOf;
 use crate::system::SubjectEntry;
 use crate::vault::{Inner, Vault};
 
+pub(super) mod administrators;
+
 mod checks;
 
 mod grants;
 
 mod records;
 
+use self::administrators::After;
 pub(super) use self::checks::check_expiry as check_key_expiry;
 use self::checks::{check_expiry, check_name, check_trust};
 pub(super) use self::records::{about_subject, key_facts};
@@ -158,12 +160,14 @@ impl Vault {
     /// access changes, or it loses a role.
     ///
     /// # Errors
-    /// As [`create_subject`](Self::create_subject), and [`VaultError::NoSuchSubject`].
+    /// As [`create_subject`](Self::create_subject), [`VaultError::NoSuchSubject`], and
+    /// [`LastAdministrator`](crate::AdministrationError::LastAdministrator) unless that is meant.
     pub async fn change_subject(
         &self,
         actor: &Actor,
         name: &str,
         change: SubjectChange,
+        without_administrator: bool,
     ) -> Result<SubjectInfo> {
         let act = match change {
             SubjectChange {
@@ -186,13 +190,20 @@ impl Vault {
             .ok_or_else(|| failed(VaultError::NoSuchSubject))?
             .subject;
         // Done again when no other request can change it.
-        if let Err(error) = self.inner.changed(&before, change.clone()) {
+        let changed = move |inner: &Inner, before: &Subject, change| {
+            let after = inner.changed(before, change)?;
+            if !without_administrator {
+                inner.check_administrator_left(before.id, &After::Subject(&after))?;
+            }
+            Ok(after)
+        };
+        if let Err(error) = changed(&self.inner, &before, change.clone()) {
             return Err(failed(error));
         }
         let told = whole(&about_subject(&before), change.told());
         let (this, id, asked_by) = (self.clone(), before.id, ConnectionCutoff::current());
         let work = blocking(move || {
-            let changed = |before: &Subject| this.inner.changed(before, change);
+            let changed = |before: &Subject| changed(&this.inner, before, change);
             let (before, after) = this.inner.system.change_subject(id, changed)?;
             before.cut_but(Some(&after), asked_by.as_ref());
             this.inner.followers.take_away();
@@ -207,8 +218,14 @@ impl Vault {
     /// Deletes a subject and its access keys, and cuts off its requests.
     ///
     /// # Errors
-    /// [`VaultError::AccessDenied`], [`VaultError::NoSuchSubject`].
-    pub async fn delete_subject(&self, actor: &Actor, name: &str) -> Result<()> {
+    /// [`VaultError::AccessDenied`], [`VaultError::NoSuchSubject`], and
+    /// [`LastAdministrator`](crate::AdministrationError::LastAdministrator) unless that is meant.
+    pub async fn delete_subject(
+        &self,
+        actor: &Actor,
+        name: &str,
+        without_administrator: bool,
+    ) -> Result<()> {
         const ACT: Act = Act::DeleteSubject;
         let role = Role::SystemAdministrator;
         let about = Facts::from([("subject", name.to_owned())]);
@@ -222,7 +239,11 @@ impl Vault {
         let work = blocking(move || {
             let quotas = this.inner.open_buckets.quotas.clone();
             let removed = move || quotas.set(QuotaOf::Subject(id), None);
-            let gone = this.inner.system.remove_subject(id, removed)?;
+            let check = || match without_administrator {
+                true => Ok(()),
+                false => this.inner.check_administrator_left(id, &After::Gone),
+            };
+            let gone = this.inner.system.remove_subject(id, check, removed)?;
             gone.cut_but(None, asked_by.as_ref());
             this.inner.followers.take_away();
             let done = state(&this.inner.subject_info(&gone));
@@ -330,29 +351,6 @@ impl Inner {
             return Err(VaultError::Invalid { what });
         }
         Ok(())
-    }
-
-    /// Reads a clearance; levels go before labels, should one be called like one.
-    fn clearance(&self, text: &str) -> Result<Clearance> {
-        let what = "a clearance is a level or LOW..HIGH, such as default..secret, of levels that \
-                    there are; or a label or range such as s0-s2:c1";
-        let invalid = |_| VaultError::Invalid { what };
-        let label = |text: &str| -> Result<Label> {
-            match self.keystore.level_named(text) {
-                Some(level) => Ok(level.label),
-                None => text.parse().map_err(invalid),
-            }
-        };
-        if let Some((low, high)) = text.split_once("..") {
-            let what = "the upper end of a clearance must dominate the lower: have its rank or a \
-                        higher one, and all of its categories";
-            let (low, high) = (label(low)?, label(high)?);
-            return Clearance::new(low, high).map_err(|_| VaultError::Invalid { what });
-        }
-        match self.keystore.level_named(text) {
-            Some(level) => Clearance::new(level.label, level.label).map_err(invalid),
-            None => text.parse().map_err(invalid),
-        }
     }
 
     pub(crate) fn subject_info(&self, entry: &SubjectEntry) -> SubjectInfo {

@@ -32,6 +32,13 @@ pub enum AdministrationError {
     /// The subject has no access key of this id.
     #[error("the subject has no such access key: coffer subject key list NAME shows those it has")]
     NoSuchAccessKey,
+    /// No subject would be left that administers as well as this one.
+    #[error(
+        "this would leave no system administrator whose access key counts for a day to come, and \
+         then only the owner of the data folder and root make and change subjects, at the socket \
+         there: make another one first (coffer subject create), or say that it is meant with --yes"
+    )]
+    LastAdministrator,
     /// There is no quota to be removed.
     #[error("this {kind} has no quota: coffer quota list shows those there are")]
     NoQuota {

@@ -213,17 +213,20 @@ impl System {
         held.change_then(raise, Box::new(raised)).map(|()| joined)
     }
 
-    /// Removes a subject with its access keys and its quota, and gives it out. The keys do not
-    /// count while that is in doubt; `removed` is called once it is certain that it is gone.
+    /// Removes a subject with its access keys and its quota, unless `check` refuses, and gives it
+    /// out. The keys do not count while that is in doubt; `removed` is called once it is certain
+    /// that it is gone.
     pub(crate) fn remove_subject(
         &self,
         id: SubjectId,
+        check: impl FnOnce() -> Result<()>,
         removed: impl FnOnce() + Send + 'static,
     ) -> Result<SubjectEntry> {
         let mut held = self.held();
         // As for a change.
         held.read(|_| Ok(()))?;
         let gone = self.entry(id)?;
+        check()?;
         let settle = {
             let gone = gone.clone();
             move |system: &Self, is_removed: bool| {

@@ -334,7 +334,8 @@ impl World {
             _ => unreachable!("not administration"),
         };
         let name = subject_name(*whom);
-        let changed = self.vault.change_subject(actor, &name, change).await;
+        let changed = self.vault.change_subject(actor, &name, change, true);
+        let changed = changed.await;
         changed.map(|_| Outcome::Done)
     }
 

@@ -273,7 +273,10 @@ async fn who_is_no_custodian_any_more_has_no_say() {
             is_disabled: Some(true),
             ..SubjectChange::default()
         };
-        vault.change_subject(&LOCAL, name, change).await.unwrap();
+        vault
+            .change_subject(&LOCAL, name, change, false)
+            .await
+            .unwrap();
     };
     let ask = async |actor: &Actor| match vault.erase_level(actor, "doomed").await.unwrap() {
         GuardedOutcome::Waits(request) => request.id,

@@ -287,7 +287,10 @@ async fn a_restart_remembers_and_so_does_a_change_of_the_clearance() {
         clearance: Some("default".into()),
         ..SubjectChange::default()
     };
-    let changed = scene.vault.change_subject(&LOCAL, "ann", change).await;
+    let changed = scene
+        .vault
+        .change_subject(&LOCAL, "ann", change, false)
+        .await;
     scene.subject = changed.unwrap().subject;
     let refused = scene.write("default").await.err().unwrap().to_string();
     assert!(
@@ -312,13 +315,17 @@ async fn a_trusted_range_does_not_float_and_only_a_range_is_trusted() {
     };
     // A new clearance is not trusted by itself, and what was read counts then.
     let change = trust(None, Some("default..secret"));
-    let changed = scene.vault.change_subject(&LOCAL, "tess", change).await;
+    let changed = scene
+        .vault
+        .change_subject(&LOCAL, "tess", change, false)
+        .await;
     scene.subject = changed.unwrap().subject;
     assert!(!scene.subject.is_trusted());
     is_read_above(scene.write("default").await);
-    let refused = scene
-        .vault
-        .change_subject(&LOCAL, "tess", trust(Some(true), Some("secret")));
+    let refused =
+        scene
+            .vault
+            .change_subject(&LOCAL, "tess", trust(Some(true), Some("secret")), false);
     assert!(matches!(refused.await, Err(VaultError::Invalid { .. })));
     let acts = recorded(&scene.vault).await;
     let trusted = acts
@@ -335,7 +342,10 @@ async fn no_custodian_settles_itself() {
         roles: Some(Roles::all()),
         ..SubjectChange::default()
     };
-    let changed = scene.vault.change_subject(&LOCAL, "ann", change).await;
+    let changed = scene
+        .vault
+        .change_subject(&LOCAL, "ann", change, false)
+        .await;
     let ann = Actor::Subject(changed.unwrap().subject);
     let itself = scene.vault.settle_subject(&ann, "ann").await;
     assert!(matches!(itself, Err(VaultError::SettlesItself)));

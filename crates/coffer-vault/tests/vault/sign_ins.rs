@@ -59,7 +59,7 @@ async fn refused_signatures_are_told_with_reasons_and_counts() {
         ..SubjectChange::default()
     };
     vault
-        .change_subject(&LOCAL, "guest", disabled)
+        .change_subject(&LOCAL, "guest", disabled, false)
         .await
         .unwrap();
     fails(&guest, SignInFailure::AccessKey);
@@ -71,7 +71,7 @@ async fn refused_signatures_are_told_with_reasons_and_counts() {
         ..SubjectChange::default()
     };
     vault
-        .change_subject(&LOCAL, "guest", expired)
+        .change_subject(&LOCAL, "guest", expired, false)
         .await
         .unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;

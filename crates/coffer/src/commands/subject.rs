@@ -20,7 +20,7 @@ mod deletion;
 use self::args::{
     CreateArgs, DisableArgs, NamedArgs, RenameArgs, SetArgs, SubjectArgs, SubjectCommand,
 };
-use self::deletion::{administers, confirm_last, delete, listed};
+use self::deletion::{administers, confirm_last, delete, listed, meant};
 use self::key::key;
 
 fn path(name: &str) -> String {
@@ -45,7 +45,8 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
                 name: Some(new_name.clone()),
                 ..SubjectChanges::default()
             };
-            change(server, name, &changes, json).await.map(drop)
+            let changed = change(server, (name, false), &changes, json);
+            changed.await.map(drop)
         }
         SubjectCommand::Key(args) => key(server, args, json).await,
         SubjectCommand::Settle(NamedArgs { name }) => {
@@ -57,12 +58,15 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
         SubjectCommand::Disable(DisableArgs { name, yes }) => {
             // A list that can't be had, on a damaged disk, does not keep a stolen key from being
             // stopped.
+            let mut is_meant = *yes;
             if !yes && let Ok(subjects) = listed(server).await {
-                confirm_last(&subjects, name, "disable it", "disabled")?;
+                is_meant = confirm_last(&subjects, name, "disable it", "disabled")?;
             }
-            switch(server, name, true, json).await
+            switch(server, (name, is_meant), true, json).await
         }
-        SubjectCommand::Enable(NamedArgs { name }) => switch(server, name, false, json).await,
+        SubjectCommand::Enable(NamedArgs { name }) => {
+            switch(server, (name, false), false, json).await
+        }
         SubjectCommand::Delete(args) => delete(server, args, json).await,
     }?;
     Ok(ExitCode::SUCCESS)
@@ -125,15 +129,13 @@ async fn set(server: &AdminClient, args: &SetArgs, json: bool) -> Result<(), Err
         });
     }
     let ends = { changes.roles.as_deref() }.is_some_and(|roles| !administers(roles));
+    let mut is_meant = args.yes;
     if ends && !args.yes {
-        confirm_last(
-            &listed(server).await?,
-            &args.name,
-            "take the role away",
-            "changed",
-        )?;
+        let subjects = listed(server).await?;
+        is_meant = confirm_last(&subjects, &args.name, "take the role away", "changed")?;
     }
-    warn_of_unreachable(&change(server, &args.name, &changes, json).await?);
+    let changed = change(server, (&args.name, is_meant), &changes, json);
+    warn_of_unreachable(&changed.await?);
     Ok(())
 }
 
@@ -161,22 +163,28 @@ fn chosen(roles: &[String]) -> Vec<String> {
     named.cloned().collect()
 }
 
-async fn switch(server: &AdminClient, name: &str, disabled: bool, json: bool) -> Result<(), Error> {
+async fn switch(
+    server: &AdminClient,
+    (name, is_meant): (&str, bool),
+    disabled: bool,
+    json: bool,
+) -> Result<(), Error> {
     let changes = SubjectChanges {
         disabled: Some(disabled),
         ..SubjectChanges::default()
     };
-    change(server, name, &changes, json).await.map(drop)
+    let changed = change(server, (name, is_meant), &changes, json);
+    changed.await.map(drop)
 }
 
 async fn change(
     server: &AdminClient,
-    name: &str,
+    (name, is_meant): (&str, bool),
     changes: &SubjectChanges,
     json: bool,
 ) -> Result<Subject, Error> {
     let changed: Subject = server
-        .call(Method::PATCH, &path(name), Some(changes))
+        .call(Method::PATCH, &meant(&path(name), is_meant), Some(changes))
         .await?;
     show_done(json, &changed, one)?;
     Ok(changed)

@@ -1,12 +1,38 @@
 //! What is asked for of a subject, checked.
 
 use coffer_durable::now_ms;
-use coffer_label::Clearance;
+use coffer_label::{Clearance, Label};
 use coffer_seal::SubjectId;
 
 use crate::access::looks_like_access_key_id;
 use crate::error::{Result, VaultError};
 use crate::limits::{EXPIRY_MAX_MS, SUBJECT_NAME_BYTES};
+use crate::vault::Inner;
+
+impl Inner {
+    /// Reads a clearance; levels go before labels, should one be called like one.
+    pub(super) fn clearance(&self, text: &str) -> Result<Clearance> {
+        let what = "a clearance is a level or LOW..HIGH, such as default..secret, of levels that \
+                    there are; or a label or range such as s0-s2:c1";
+        let invalid = |_| VaultError::Invalid { what };
+        let label = |text: &str| -> Result<Label> {
+            match self.keystore.level_named(text) {
+                Some(level) => Ok(level.label),
+                None => text.parse().map_err(invalid),
+            }
+        };
+        if let Some((low, high)) = text.split_once("..") {
+            let what = "the upper end of a clearance must dominate the lower: have its rank or a \
+                        higher one, and all of its categories";
+            let (low, high) = (label(low)?, label(high)?);
+            return Clearance::new(low, high).map_err(|_| VaultError::Invalid { what });
+        }
+        match self.keystore.level_named(text) {
+            Some(level) => Clearance::new(level.label, level.label).map_err(invalid),
+            None => text.parse().map_err(invalid),
+        }
+    }
+}
 
 pub(super) fn check_trust(clearance: &Clearance, is_trusted: bool) -> Result<()> {
     if is_trusted && clearance.low() == clearance.high() {

@@ -110,7 +110,11 @@ fn what_is_refused_while_something_else_is_in_doubt_stays_as_it_is() {
     let changed = system.change_subject(id(&system, "ann"), disabled);
     assert!(matches!(changed, Err(VaultError::SystemInDoubt)));
     assert!(system.change_subject(id(&system, "bob"), disabled).is_err());
-    assert!(system.remove_subject(id(&system, "cleo"), || ()).is_err());
+    assert!(
+        system
+            .remove_subject(id(&system, "cleo"), || Ok(()), || ())
+            .is_err()
+    );
     for access_key_id in ["CFbob", "CFcleo"] {
         assert!(system.subject(access_key_id, now).is_some());
     }
@@ -128,7 +132,9 @@ fn a_change_that_stands_although_its_commit_failed_has_happened() {
     system.fail_next_commit(true, true);
     system.change_subject(id(&system, "ann"), disabled).unwrap();
     system.fail_next_commit(true, true);
-    system.remove_subject(id(&system, "ann"), || ()).unwrap();
+    system
+        .remove_subject(id(&system, "ann"), || Ok(()), || ())
+        .unwrap();
     system.fail_next_commit(false, true);
     assert!(system.add_subject(subject("bob"), key_of("bob")).is_err());
     assert!(system.all_subjects().is_empty());

@@ -107,7 +107,7 @@ impl SubjectEntry {
     }
 
     /// Its access keys, but for their secrets.
-    pub(crate) fn access_keys(&self) -> impl Iterator<Item = &AccessKey> {
+    pub(crate) fn access_keys(&self) -> impl Iterator<Item = &AccessKey> + Clone {
         self.keys.iter().map(|key| &key.key.key)
     }
 

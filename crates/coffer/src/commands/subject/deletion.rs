@@ -21,12 +21,9 @@ pub(super) async fn delete(
     json: bool,
 ) -> Result<(), Error> {
     let DeleteArgs { name, yes } = args;
-    if !yes {
-        confirm_last(&listed(server).await?, name, "delete it", "deleted")?;
-    }
-    server
-        .delete(&format!("/v1/subjects/{}", segment(name)))
-        .await?;
+    let is_meant = *yes || confirm_last(&listed(server).await?, name, "delete it", "deleted")?;
+    let path = format!("/v1/subjects/{}", segment(name));
+    server.delete(&meant(&path, is_meant)).await?;
     let told = json!({ "name": name, "deleted": true });
     done(json, &told, &format!("subject {name} was deleted"))
 }
@@ -36,17 +33,29 @@ pub(super) async fn listed(server: &AdminClient) -> Result<Vec<Subject>, Error> 
     Ok(server.get("/v1/subjects").await?)
 }
 
-/// Has the name of the last system administrator typed, if that is who is meant.
+/// The address of an act that the server refuses where it leaves no system administrator, unless
+/// that is meant.
+pub(super) fn meant(path: &str, is_meant: bool) -> String {
+    let query = if is_meant {
+        "?without_administrator=true"
+    } else {
+        ""
+    };
+    format!("{path}{query}")
+}
+
+/// Has the name of the last system administrator typed, if that is who is meant; tells whether it
+/// was.
 pub(super) fn confirm_last(
     subjects: &[Subject],
     name: &str,
     act: &str,
     done: &'static str,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     // One that is not there is the server's to tell.
     match last_administrator(subjects, name) {
-        Some(last) => confirm(last, act, done),
-        None => Ok(()),
+        Some(last) => confirm(last, act, done).map(|()| true),
+        None => Ok(false),
     }
 }
 

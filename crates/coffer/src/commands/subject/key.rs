@@ -8,6 +8,7 @@ use coffer_client::{AdminClient, segment};
 use http::Method;
 use serde_json::json;
 
+use super::deletion::meant;
 use super::expiry::{expiry, expiry_or_never};
 use crate::error::Error;
 use crate::output::printable::span;
@@ -41,13 +42,13 @@ pub enum KeyCommand {
     Set(SetArgs),
     /// Stop an access key within a second, also in requests under way
     #[command(after_help = EXAMPLES)]
-    Disable(KeyIdArgs),
+    Disable(EndArgs),
     /// Let a disabled access key count again
     #[command(after_help = EXAMPLES)]
     Enable(KeyIdArgs),
     /// Delete an access key
     #[command(after_help = EXAMPLES)]
-    Delete(KeyIdArgs),
+    Delete(EndArgs),
 }
 
 /// Whose access keys.
@@ -63,6 +64,17 @@ pub struct KeyIdArgs {
     /// Access key id
     #[arg(value_name = "KEY-ID")]
     pub id: String,
+}
+
+/// An access key that is to end.
+#[derive(Debug, Args)]
+pub struct EndArgs {
+    /// Access key id
+    #[arg(value_name = "KEY-ID")]
+    pub id: String,
+    /// Also where no system administrator is left
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `coffer subject key create`.
@@ -86,6 +98,9 @@ pub struct RotateArgs {
     /// When the new access key expires, written as for `create`
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
     pub expires: Option<String>,
+    /// Also where no system administrator is left
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `coffer subject key set`.
@@ -97,6 +112,9 @@ pub struct SetArgs {
     /// When it expires, written as for `create`, or never
     #[arg(long, value_name = "WHEN", value_parser = expiry_or_never)]
     pub expires: String,
+    /// Also where no system administrator is left
+    #[arg(long)]
+    pub yes: bool,
 }
 
 fn overlap(text: &str) -> Result<Duration, String> {
@@ -132,7 +150,7 @@ pub async fn key(server: &AdminClient, args: &KeyArgs, json: bool) -> Result<(),
                 overlap_seconds: args.overlap.as_secs(),
                 expires_at: args.expires.clone(),
             };
-            let path = format!("{}/rotate", keys(&args.name));
+            let path = meant(&format!("{}/rotate", keys(&args.name)), args.yes);
             make(server, &path, &request, &args.name, json).await
         }
         KeyCommand::Set(args) => {
@@ -140,12 +158,12 @@ pub async fn key(server: &AdminClient, args: &KeyArgs, json: bool) -> Result<(),
                 expires_at: Some(args.expires.clone()),
                 ..AccessKeyChanges::default()
             };
-            change(server, &args.id, &changes, json).await
+            change(server, (&args.id, args.yes), &changes, json).await
         }
-        KeyCommand::Disable(KeyIdArgs { id }) => switch(server, id, true, json).await,
-        KeyCommand::Enable(KeyIdArgs { id }) => switch(server, id, false, json).await,
-        KeyCommand::Delete(KeyIdArgs { id }) => {
-            server.delete(&one_key(id)).await?;
+        KeyCommand::Disable(EndArgs { id, yes }) => switch(server, (id, *yes), true, json).await,
+        KeyCommand::Enable(KeyIdArgs { id }) => switch(server, (id, false), false, json).await,
+        KeyCommand::Delete(EndArgs { id, yes }) => {
+            server.delete(&meant(&one_key(id), *yes)).await?;
             let told = json!({ "access_key_id": id, "deleted": true });
             done(json, &told, &format!("access key {id} was deleted"))
         }
@@ -184,22 +202,27 @@ async fn make<T: serde::Serialize + Sync>(
     })
 }
 
-async fn switch(server: &AdminClient, id: &str, disabled: bool, json: bool) -> Result<(), Error> {
+async fn switch(
+    server: &AdminClient,
+    place: (&str, bool),
+    disabled: bool,
+    json: bool,
+) -> Result<(), Error> {
     let changes = AccessKeyChanges {
         disabled: Some(disabled),
         ..AccessKeyChanges::default()
     };
-    change(server, id, &changes, json).await
+    change(server, place, &changes, json).await
 }
 
 async fn change(
     server: &AdminClient,
-    id: &str,
+    (id, is_meant): (&str, bool),
     changes: &AccessKeyChanges,
     json: bool,
 ) -> Result<(), Error> {
     let changed: AccessKey = server
-        .call(Method::PATCH, &one_key(id), Some(changes))
+        .call(Method::PATCH, &meant(&one_key(id), is_meant), Some(changes))
         .await?;
     show_done(json, &changed, |changed| {
         many(std::slice::from_ref(changed))
