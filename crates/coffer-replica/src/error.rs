@@ -82,9 +82,10 @@ pub enum ReplicaError {
     /// Nothing opens by the id that it says.
     #[error(
         "copy.json in this place says that the copy is {found}, and none of its newest and oldest \
-         heads opens by that, {newest} among them: copy.json was altered in its store, or another's was put there, or \
-         all these heads were altered. Put back the copy.json that was there; or remove it alone, \
-         and have the server or gateway that keeps the copy up put it there again"
+         heads opens by that, {newest} among them: copy.json was altered in its store, or \
+         another's was put there, or all these heads were altered. Put back the copy.json that was \
+         there; or remove it alone, and have the server or gateway that keeps the copy up put it \
+         there again"
     )]
     OtherId {
         /// The id that it says.

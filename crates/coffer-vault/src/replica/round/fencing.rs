@@ -63,8 +63,8 @@ impl Round {
             Some(FenceState::Ended) => tracing::error!(
                 copy,
                 "this server is fenced off: another serves in its place, so it changes nothing any \
-                 more, nor after another start. Send clients to that one, and stop this one; when nothing in its folder is missed, make it a standby \
-                 of that one"
+                 more, nor after another start. Send clients to that one, and stop this one; when \
+                 nothing in its folder is missed, make it a standby of that one"
             ),
         }
     }
