@@ -120,11 +120,7 @@ impl Inner {
         }
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
-        let gate = ChangeGate::new(options.standby.as_ref(), options.fenced_by.clone());
-        if let Some((copy, why)) = copies.registry.fenced_off() {
-            gate.ended(&copy, why);
-        }
-        let gate = Arc::new(gate.by_right(options.engine.as_ref().map(EngineSeat::right)));
+        let gate = Arc::new(gate_of(options, &copies));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let open_buckets = open_buckets.gated_by(gate.clone(), options.cache.clone());
         let placed = place_buckets(&open_buckets, &system);
@@ -202,6 +198,15 @@ fn open_state(
     let freshness = Freshness::open(folder, keystore.clone())?;
     let audit = Audit::open(folder.audit(), keystore.clone(), system, None)?;
     Ok((freshness, audit))
+}
+
+/// What keeps this server from changing anything, as it is started, and as was noted before.
+fn gate_of(options: &VaultOptions, copies: &Copies) -> ChangeGate {
+    let gate = ChangeGate::new(options.standby.as_ref(), options.fenced_by.clone());
+    if let Some((copy, why)) = copies.registry.fenced_off() {
+        gate.ended(&copy, why);
+    }
+    gate.by_right(options.engine.as_ref().map(EngineSeat::right))
 }
 
 /// Looks at what there is, makes the first subject where there is none, and completes what was

@@ -12,7 +12,7 @@ use super::check_known;
 use crate::error::{ReplicaError, Result};
 use crate::head::KnownHead;
 use crate::names::RECORD;
-use crate::store::{Copy, CopyRecord, create, remove};
+use crate::store::{Copy, CopyRecord, create};
 
 impl Copy {
     /// Puts what the copy says of itself again, where that is missing, or says nothing; whether it
@@ -76,15 +76,25 @@ impl Copy {
         match store.put_opts(&path, bytes.clone().into(), options).await {
             Ok(_) => Ok(true),
             Err(Error::Precondition { .. } | Error::NotFound { .. }) => Ok(false),
-            // Folders, and stores that know no condition but that nothing is there.
-            Err(Error::NotImplemented { .. } | Error::NotSupported { .. }) => {
+            // Folders, and stores that know no condition but that nothing is there: it is compared
+            // just before.
+            Err(error) if knows_no_versions(&error) => {
                 if self.record_version().await? != version {
                     return Ok(false);
                 }
-                remove(store, &path).await?;
-                create(store, &path, bytes).await
+                // Not removed before: a reader is to find one or the other.
+                store.put(&path, bytes.into()).await?;
+                Ok(true)
             }
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn knows_no_versions(error: &Error) -> bool {
+    let is_unknown = matches!(
+        error,
+        Error::NotImplemented { .. } | Error::NotSupported { .. }
+    );
+    is_unknown || error.to_string().contains("501 Not Implemented")
 }

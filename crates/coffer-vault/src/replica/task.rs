@@ -38,7 +38,6 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
         };
         let is_up = done.is_ok();
         round.tell_gate(&done);
-        round.note_fence().await;
         round.round_ended();
         let wait = match done {
             Ok(()) => {
@@ -59,7 +58,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             }
             Err(error) => {
                 tracing::error!(copy = round.name(), %error, "a copy is given up");
-                round.tell_fence_given_up();
+                round.end_fence().await;
                 round.progress.failed(CopyState::Stopped, error.to_string());
                 round.give_up();
                 round.end_records().await;

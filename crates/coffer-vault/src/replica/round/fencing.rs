@@ -70,7 +70,7 @@ impl Round {
     }
 
     /// Has later starts know that another serves in this server's place.
-    pub(in crate::replica) async fn note_fence(&self) {
+    async fn note_fence(&self) {
         let Ok(inner) = self.inner() else {
             return;
         };
@@ -90,7 +90,8 @@ impl Round {
     }
 
     /// The copy is asked no more, whatever becomes of it.
-    pub(in crate::replica) fn tell_fence_given_up(&self) {
+    pub(in crate::replica) async fn end_fence(&self) {
+        self.note_fence().await;
         let fence = self.inner().ok().and_then(|inner| inner.gate.fence());
         let fence = fence.filter(|fence| fence.copy == self.name());
         if fence.is_some_and(|fence| fence.state == FenceState::Alone) {
