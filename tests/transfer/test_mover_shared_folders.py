@@ -1,7 +1,8 @@
-"""coffer get in folders where other users put files, too."""
+"""coffer get and put in folders where other users put files, too."""
 
 import os
 import stat
+import time
 
 import pytest
 
@@ -168,3 +169,19 @@ def test_a_report_goes_through_no_folder_that_another_put_there(mover, bucket, s
     os.chown(way, os.geteuid(), -1, follow_symlinks=False)
     mover.run("migrate", tree, f"s3://{bucket}", "--report", over / "report")
     assert victim.read_text().startswith("{")
+
+
+def test_a_link_that_is_put_in_the_way_is_not_gone_through(mover, s3, bucket):
+    theirs, outside = mover.home / "f/theirs", mover.home / "outside"
+    for folder in (theirs, outside):
+        folder.mkdir(parents=True)
+        write_file(folder / "large", 20 * MIB, folder.name)
+    # What was just changed is waited for, and opened again.
+    os.utime(theirs / "large")
+    process = mover.start("put", "-r", "f", f"s3://{bucket}/")
+    time.sleep(0.6)
+    theirs.rename(mover.home / "f/moved")
+    theirs.symlink_to(outside)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 1 and b"reached through no link" in told, told
+    assert "Contents" not in s3.list_objects_v2(Bucket=bucket)

@@ -1,7 +1,7 @@
 //! A version of the source, opened: what it is beside its bytes, and its bytes piece by piece.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -173,14 +173,23 @@ pub(super) async fn open_object(
 /// Opens a file, which has to be what was listed. Where its file system counts seconds, it is not
 /// read before another change would show: it would be taken for what it was by each later run.
 pub(super) async fn open_file(
-    path: PathBuf,
+    (folder, follows_links): (&Path, bool),
+    key: &str,
     version: &ListedVersion,
 ) -> Result<Opened, MigrateError> {
-    let mut source = block_in_place(|| Source::open(&path))?;
+    let path = folder.join(key);
+    let open = || {
+        if follows_links {
+            Source::open(&path)
+        } else {
+            Source::open_below(folder, &path)
+        }
+    };
+    let mut source = block_in_place(open)?;
     let pause = source.seen().pause(SystemTime::now());
     if source.seen().counts_seconds() && !pause.is_zero() {
         sleep(pause).await;
-        source = block_in_place(|| Source::open(&path))?;
+        source = block_in_place(open)?;
     }
     let modified = mtime_text(source.modified());
     if source.seen().text() != version.object.etag {

@@ -159,6 +159,7 @@ impl Migration {
             client,
             text,
             to: to.to_owned(),
+            follows_links: self.options.follow_links,
             prefix: prefix.to_owned(),
             is_there,
             versioning,

@@ -34,6 +34,8 @@ pub(super) struct Place {
     pub(super) client: Option<Arc<Client>>,
     /// Its folder, if it is one.
     pub(super) folder: Option<PathBuf>,
+    /// Whether links below that folder are followed.
+    pub(super) follows_links: bool,
     /// How the source is told.
     pub(super) text: String,
     /// The bucket at the target.
@@ -80,7 +82,7 @@ impl Place {
     ) -> Result<Opened, MigrateError> {
         match (&self.client, &self.folder) {
             (Some(client), _) => open_object(client, (&self.from, self.has_locks), version).await,
-            (None, Some(folder)) => open_file(folder.join(key), version).await,
+            (None, Some(folder)) => open_file((folder, self.follows_links), key, version).await,
             (None, None) => Err(MigrateError::Absent),
         }
     }

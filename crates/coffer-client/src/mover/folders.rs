@@ -145,7 +145,8 @@ impl Mover {
                 continue;
             }
             let (mover, notes) = (Arc::clone(self), Arc::clone(notes));
-            let work = async move { mover.put_below(&path, &name, &notes).await };
+            let root = from.to_owned();
+            let work = async move { mover.put_below((&root, &path), &name, &notes).await };
             if !crowd.add(what, work).await {
                 break;
             }

@@ -1,14 +1,19 @@
 //! A file that is uploaded, and whether it stays what it was.
 
 use std::fs::{File, Metadata};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::mover::error::MoverError;
+
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Nanoseconds of a second.
 const NANOS: i128 = 1_000_000_000;
@@ -122,6 +127,47 @@ impl Source {
             return Err(unsuitable("is no file; `-` moves standard input"));
         }
         let file = File::open(path).map_err(MoverError::local("reading", path))?;
+        Self::of(file, path)
+    }
+
+    /// Opens a file that was found below a folder, through no link: another user may have put one
+    /// there since, that leads to what only this user may read.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open); [`MoverError::Unsuitable`] for a link on the way.
+    pub(crate) fn open_below(root: &Path, path: &Path) -> Result<Self, MoverError> {
+        let unsuitable = |problem| MoverError::Unsuitable {
+            path: path.to_owned(),
+            problem,
+        };
+        let failed = |errno| match errno {
+            Errno::LOOP | Errno::NOTDIR => unsuitable(
+                "was reached through no link when it was found, and is now: nothing of it was \
+                 read; look at what was put there",
+            ),
+            errno => MoverError::local("reading", path)(io::Error::from(errno)),
+        };
+        let below = path.strip_prefix(root).unwrap_or(path);
+        let opened = openat(CWD, root, FOLDER, Mode::empty());
+        let mut folder = opened.map_err(failed)?;
+        for name in below.parent().into_iter().flatten() {
+            let flags = FOLDER | OFlags::NOFOLLOW;
+            folder = openat(&folder, name, flags, Mode::empty()).map_err(failed)?;
+        }
+        let name = below.file_name().unwrap_or_default();
+        // Looked at first, as above.
+        let there = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        match FileType::from_raw_mode(there.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Symlink => return Err(failed(Errno::LOOP)),
+            _ => return Err(unsuitable("is no file; `-` moves standard input")),
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&folder, name, flags, Mode::empty()).map_err(failed)?;
+        Self::of(file.into(), path)
+    }
+
+    fn of(file: File, path: &Path) -> Result<Self, MoverError> {
         let metadata = file
             .metadata()
             .map_err(MoverError::local("reading", path))?;
@@ -206,6 +252,35 @@ mod tests {
         let early = changed - Duration::from_secs(60);
         assert!(source.seen().is_fresh(early));
         assert_eq!(source.seen().pause(early), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_was_found_below_a_folder_is_opened_through_no_link() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["root/a/b", "outside"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+            std::fs::write(at(name).join("file"), "12345").unwrap();
+        }
+        let open = |root: &str, name: &str| Source::open_below(&at(root), &at(root).join(name));
+        let source = open("root", "a/b/file").unwrap();
+        assert_eq!(source.read(&(0..5)).unwrap(), b"12345");
+        source.check_unchanged().unwrap();
+        // The folder that was named may be a link.
+        symlink(at("root"), at("named")).unwrap();
+        open("named", "a/b/file").unwrap();
+        symlink(at("outside"), at("root/a/link")).unwrap();
+        symlink(at("outside/file"), at("root/file")).unwrap();
+        for name in ["a/link/file", "file"] {
+            Source::open(&at("root").join(name)).unwrap();
+            let told = open("root", name).err().unwrap().to_string();
+            assert!(told.contains("reached through no link"), "{told}");
+        }
+        let told = open("root", "a/b").err().unwrap().to_string();
+        assert!(told.contains("is no file"), "{told}");
+        let none = open("root", "a/none").err().unwrap();
+        assert!(matches!(none, MoverError::Local { .. }), "{none}");
     }
 
     #[test]

@@ -179,11 +179,11 @@ impl Mover {
     /// Stores a file of a folder, and notes that.
     pub(super) async fn put_below(
         self: &Arc<Self>,
-        path: &Path,
+        (root, path): (&Path, &Path),
         name: &ObjectName,
         notes: &Notes,
     ) -> Result<u64, MoverError> {
-        let source = self.settled(path).await?;
+        let source = self.settled(root, path).await?;
         let bytes = source.seen().bytes;
         let is_fresh = source.seen().is_fresh(SystemTime::now());
         self.tell(&Event::Found { files: 1, bytes });
@@ -204,14 +204,21 @@ impl Mover {
     /// Opens a file. A large one that was changed just before is waited for, as long as a change
     /// may go unseen: what is read meanwhile can't be noted, and would go twice after a break. A
     /// small one is compared by its bytes.
-    async fn settled(&self, path: &Path) -> Result<Source, MoverError> {
-        let source = block_in_place(|| Source::open(path))?;
+    async fn settled(&self, root: &Path, path: &Path) -> Result<Source, MoverError> {
+        let open = || {
+            if self.options.follow_links {
+                Source::open(path)
+            } else {
+                Source::open_below(root, path)
+            }
+        };
+        let source = block_in_place(open)?;
         let pause = source.seen().pause(SystemTime::now());
         if source.seen().bytes <= PART_BYTES || pause.is_zero() {
             return Ok(source);
         }
         sleep(pause).await;
-        block_in_place(|| Source::open(path))
+        block_in_place(open)
     }
 
     fn tell_of_kept(&self, from: String, to: String, bytes: u64, left: &Left) {
