@@ -93,7 +93,9 @@ def migrate(mover, code):
     "problem",
     [
         (403, "InvalidAccessKeyId"),
+        (401, "Unauthorized"),
         (404, "NoSuchBucket"),
+        (500, "InternalError"),
         (503, "ServiceUnavailable"),
         (507, "StorageFull"),
         "away",
@@ -116,7 +118,10 @@ def test_what_holds_for_all_is_told_once_and_the_next_run_goes_on(target, mover,
     assert len({path.rsplit("/")[-1] for path in target.stored}) == FILES
 
 
-@pytest.mark.parametrize("problem", [(503, "ServiceUnavailable"), (507, "StorageFull"), "away"])
+@pytest.mark.parametrize(
+    "problem",
+    [(500, "InternalError"), (503, "ServiceUnavailable"), (507, "StorageFull"), "away"],
+)
 def test_what_one_alone_meets_is_told_of_it_and_the_others_come(target, mover, problem):
     odd = {"007", "100"}
     target.problem = lambda name: problem if name in odd else None

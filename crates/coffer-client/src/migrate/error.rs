@@ -303,10 +303,11 @@ impl MigrateError {
             Self::Mover(error) if error.is_of_bucket() => Reach::Bucket,
             Self::Mover(error) => match error.s3() {
                 Some(answered) if answered.is_refused_for_good() => Reach::All,
-                Some(S3Error::Broken { .. }) => Reach::Asked,
+                Some(S3Error::Broken { .. } | S3Error::Unreadable { .. }) => Reach::Asked,
                 Some(S3Error::Refused { status: 507, .. }) => Reach::Room,
                 Some(S3Error::Refused {
-                    status: 502..=504, ..
+                    status: 401 | 500..=504,
+                    ..
                 }) => Reach::Asked,
                 Some(S3Error::Refused { code, .. }) if code == "QuotaExceeded" => Reach::Room,
                 _ if error.is_of_service(false, false) => Reach::Asked,
@@ -335,7 +336,8 @@ mod tests {
         };
         for (status, code, reach) in [
             (403, "AccessDenied", Reach::One),
-            (500, "InternalError", Reach::One),
+            (401, "Unauthorized", Reach::Asked),
+            (500, "InternalError", Reach::Asked),
             (404, "NoSuchKey", Reach::One),
             (403, "InvalidAccessKeyId", Reach::Asked),
             (403, "SignatureDoesNotMatch", Reach::Asked),
