@@ -1,8 +1,7 @@
 //! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none,
 //! booleans in capital letters, lists of entity tags, an `Expires` that is no date, metadata sent
-//! twice, in encoded words or in bytes that are no UTF-8, copies from buckets whose names s3s would
-//! not give; headers that SDKs move into the query of a presigned URL; and a `+` in a path that
-//! version 2 signed.
+//! twice, in encoded words or no UTF-8, copies from buckets whose names s3s would not give; headers
+//! that SDKs move into the query of a presigned URL; and a `+` in a path that version 2 signed.
 //!
 //! Headers may be signed, so they are changed after the signature has been checked. Operations read
 //! conditions, metadata and sources of copies from the headers as they came.

@@ -42,8 +42,8 @@ impl Serving {
         serde_json::from_str(&document).ok()
     }
 
-    /// Adds to an answer what a page may do with it: nothing by rules that another gateway could
-    /// go on without. Who only claims an access key does not wait for them, as elsewhere, nor does
+    /// Adds to an answer what a page may do with it: nothing by rules that another gateway could go
+    /// on without. Who only claims an access key does not wait for them, as elsewhere, nor does
     /// what is refused ahead, which has waited.
     pub(super) async fn tell_page(
         &self,

@@ -239,9 +239,11 @@ impl Vault {
         let work = blocking(move || {
             let quotas = this.inner.open_buckets.quotas.clone();
             let removed = move || quotas.set(QuotaOf::Subject(id), None);
-            let check = || match without_administrator {
-                true => Ok(()),
-                false => this.inner.check_administrator_left(id, &After::Gone),
+            let check = || {
+                if without_administrator {
+                    return Ok(());
+                }
+                this.inner.check_administrator_left(id, &After::Gone)
             };
             let gone = this.inner.system.remove_subject(id, check, removed)?;
             gone.cut_but(None, asked_by.as_ref());

@@ -41,9 +41,11 @@ impl Inner {
             return Ok(());
         };
         let now_ms = now_ms();
-        let of = |entry: &SubjectEntry| match entry.is_in_doubt {
-            true => Administers::No,
-            false => Administers::of(&entry.subject, entry.access_keys(), now_ms),
+        let of = |entry: &SubjectEntry| {
+            if entry.is_in_doubt {
+                return Administers::No;
+            }
+            Administers::of(&entry.subject, entry.access_keys(), now_ms)
         };
         let had = of(&before);
         let has = match after {
