@@ -213,9 +213,10 @@ async fn look_where_in_doubt(inner: Weak<Inner>) {
         tokio::time::sleep(pause).await;
         let Some(inner) = inner.upgrade() else { return };
         // A disk that takes nothing is asked again, less and less often.
-        pause = match inner.open_buckets.look_where_in_doubt().await {
-            true => DOUBTS_LOOK,
-            false => (pause * 2).min(DOUBTS_LOOK_MAX),
+        pause = if inner.open_buckets.look_where_in_doubt().await {
+            DOUBTS_LOOK
+        } else {
+            (pause * 2).min(DOUBTS_LOOK_MAX)
         };
     }
 }
