@@ -39,7 +39,7 @@ def verified(receipt, public_key):
     receipt = dict(receipt)
     signature = bytes.fromhex(receipt.pop("signature"))
     canonical = json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert receipt["format"] == "coffer receipt v4"
+    assert receipt["format"] == "coffer receipt v5"
     message = f"{receipt['format']}\0{canonical}".encode()
     assert receipt["public_key"] == public_key
     Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(signature, message)

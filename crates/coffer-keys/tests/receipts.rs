@@ -27,6 +27,7 @@ fn details() -> ReceiptDetails {
         remaining: vec!["3 data keys left the server".into()],
         copies: vec![SealedCopy {
             name: "far".into(),
+            id: Some("c0".repeat(16)),
             url: "s3://copies/of-this".into(),
             made_at: "2026-11-20T18:28:59.260Z".into(),
             removed_at: None,
@@ -209,9 +210,10 @@ fn what_was_added_or_written_twice_is_no_receipt() {
             "\"objects\": 1, \"objects\": 1234,",
             1,
         ),
-        text.replacen("coffer receipt v4", "coffer receipt v1", 1),
-        text.replacen("coffer receipt v4", "coffer receipt v2", 1),
-        text.replacen("coffer receipt v4", "coffer receipt v5", 1),
+        text.replacen("coffer receipt v5", "coffer receipt v1", 1),
+        text.replacen("coffer receipt v5", "coffer receipt v2", 1),
+        text.replacen("coffer receipt v5", "coffer receipt v4", 1),
+        text.replacen("coffer receipt v5", "coffer receipt v6", 1),
         text.replacen("\"copies\":", "\"backups\":", 1),
         text.replacen("\"what\": \"level\"", "\"what\": \"everything\"", 1),
         text.clone() + "{}",
@@ -248,6 +250,22 @@ fn another_server_s_receipt_is_forged_even_when_it_names_this_one_s_key() {
 }
 
 #[test]
+fn a_receipt_of_before_has_no_ids_of_copies_and_is_none_with_them() {
+    let (_folder, keystore, mut receipt) = erased();
+    let key = keystore.receipt_public_key().unwrap();
+    receipt.format = "coffer receipt v4".to_owned();
+    let with_id = keystore.sign_again(receipt.clone(), 0).unwrap();
+    assert!(with_id.verify(&key).is_err());
+    receipt.copies.as_mut().unwrap()[0].id = None;
+    let text = keystore.sign_again(receipt, 0).unwrap().to_json();
+    let copies = serde_json::from_str::<Value>(&text).unwrap()["copies"].take();
+    assert!(copies[0].get("id").is_none());
+    let receipt = Receipt::from_json(&text).unwrap();
+    receipt.verify(&key).unwrap();
+    assert_eq!(receipt.to_json(), text);
+}
+
+#[test]
 fn the_museum_s_receipts_verify() {
     let museum = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/museum");
     let read = |folder: &str| {
@@ -274,5 +292,5 @@ fn where_an_audit_log_begins_is_signed_by_the_key_of_receipts() {
     let key = keystore.receipt_public_key().unwrap().to_bytes();
     let key = aws_lc_rs::signature::UnparsedPublicKey::new(&aws_lc_rs::signature::ED25519, key);
     key.verify(message, &signature).unwrap();
-    assert_eq!(receipt.format, "coffer receipt v4");
+    assert_eq!(receipt.format, "coffer receipt v5");
 }

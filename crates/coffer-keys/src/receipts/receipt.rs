@@ -22,7 +22,10 @@ use crate::root::source::Sanitization;
 
 /// What a receipt's first field says. The signed bytes begin with it and a zero byte, so that no
 /// other signature can be taken for a receipt's.
-pub const RECEIPT_FORMAT: &str = "coffer receipt v4";
+pub const RECEIPT_FORMAT: &str = "coffer receipt v5";
+
+/// As receipts of an earlier version begin: they have no ids of sealed copies.
+const RECEIPT_FORMAT_4: &str = "coffer receipt v4";
 
 /// As receipts of an earlier version begin: they say nothing of keystores in sealed copies.
 const RECEIPT_FORMAT_3: &str = "coffer receipt v3";
@@ -244,9 +247,12 @@ impl Receipt {
         let has_names = self.performed_by.iter().any(|one| one.subject.is_some());
         let has_copies = self.copies.is_some();
         let copies = self.copies.iter().flatten();
+        let has_ids = copies.clone().any(|copy| copy.id.is_some());
         let has_keystores = { copies }.any(|copy| copy.keystore.is_some());
         match &*self.format {
             RECEIPT_FORMAT => has_copies,
+            _ if has_ids => false,
+            RECEIPT_FORMAT_4 => has_copies,
             _ if has_keystores || self.signed_again_at.is_some() => false,
             RECEIPT_FORMAT_3 => has_copies,
             RECEIPT_FORMAT_2 => !has_copies,

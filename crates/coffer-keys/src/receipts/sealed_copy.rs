@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct SealedCopy {
     /// Its name.
     pub name: String,
+    /// Its id, in hexadecimal digits, which tells it from any other; absent in earlier formats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Where it is, without what names files of the server's machine.
     pub url: String,
     /// When it was made; RFC 3339, UTC.

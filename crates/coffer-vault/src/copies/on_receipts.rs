@@ -60,12 +60,11 @@ impl Copies {
     /// Remembers that a receipt, which is not kept yet, says of copies that they are pending.
     /// Blocks.
     pub(crate) fn note_pending(&self, receipt: &Receipt) -> Result<()> {
-        let copies = receipt.copies.iter().flatten();
-        for copy in copies.filter(|copy| is_pending(copy)) {
-            let id = self.registry.get(&copy.name)?.id;
+        let entries = self.registry.all().into_iter();
+        for entry in entries.filter(|entry| waits_for(receipt, entry)) {
             let receipt = receipt.id.clone();
             self.registry
-                .change_keystore(id, |with| with.pending.push(receipt))?;
+                .change_keystore(entry.id, |with| with.pending.push(receipt))?;
         }
         Ok(())
     }
@@ -100,11 +99,12 @@ impl Registry {
                 continue;
             }
             let mut has_waited = false;
-            let erased_at = receipt.erased_at.clone();
             for copy in receipt.copies.iter_mut().flatten() {
-                if is_pending(copy) && is_of(copy, &erased_at, &entry) {
-                    // Where and since when it is stays as it was told.
+                if is_pending(copy) && is_of(copy, &entry) {
+                    // Where and since when it is stays as it was told, and by which name and id.
                     *copy = SealedCopy {
+                        name: copy.name.clone(),
+                        id: copy.id.clone(),
                         url: copy.url.clone(),
                         made_at: copy.made_at.clone(),
                         ..on_receipt(&entry, wanted)
@@ -113,7 +113,10 @@ impl Registry {
                 }
             }
             if !has_waited {
-                gone.push(pending.clone());
+                // What may be of this copy, and says pending, goes on waiting.
+                if !may_wait_for(&receipt, &entry) {
+                    gone.push(pending.clone());
+                }
                 continue;
             }
             let signed_ms = now_ms();
@@ -134,25 +137,29 @@ fn is_pending(copy: &SealedCopy) -> bool {
     keystore.is_some_and(|keystore| keystore.state == CopyKeystoreState::Pending)
 }
 
-/// Whether it is of this copy that a receipt says something, of an erase of then. An engine's log
-/// is reached by several URLs, and another one may lie at the same later: no erase was before that.
-/// What the log is called a copy may have been called that the engine's server made before,
-/// elsewhere.
-fn is_of(copy: &SealedCopy, erased_at: &str, entry: &Entry) -> bool {
-    let is_same = if entry.is_log() {
-        let is_a_log = copy.holds.contains(BESIDE) || copy.url == entry.public_url();
-        is_a_log && *rfc3339(entry.made_ms) <= *erased_at
-    } else {
-        copy.made_at == rfc3339(entry.made_ms)
-    };
-    copy.name == entry.name && is_same
+/// Whether it is surely of this copy that a receipt says something. Its id alone tells an engine's
+/// log: that is reached by several URLs, another one may lie at the same later, and who takes it
+/// over may have another clock. Receipts of earlier versions have no ids: of those the very moment
+/// when it was made tells it, and one that is in doubt stays pending.
+fn is_of(copy: &SealedCopy, entry: &Entry) -> bool {
+    match &copy.id {
+        Some(id) => *id == entry.id.to_string(),
+        None => copy.name == entry.name && copy.made_at == rfc3339(entry.made_ms),
+    }
 }
 
 /// Whether a receipt waits for this copy.
 pub(super) fn waits_for(receipt: &Receipt, entry: &Entry) -> bool {
     let copies = receipt.copies.iter().flatten();
     let mut waiting = copies.filter(|copy| is_pending(copy));
-    waiting.any(|copy| is_of(copy, &receipt.erased_at, entry))
+    waiting.any(|copy| is_of(copy, entry))
+}
+
+/// Whether a receipt may wait for this copy: one without ids may for any of the name.
+fn may_wait_for(receipt: &Receipt, entry: &Entry) -> bool {
+    let copies = receipt.copies.iter().flatten();
+    let mut waiting = copies.filter(|copy| is_pending(copy) && copy.id.is_none());
+    waits_for(receipt, entry) || waiting.any(|copy| copy.name == entry.name)
 }
 
 impl Entry {
@@ -197,6 +204,7 @@ fn on_receipt(entry: &Entry, generation: u64) -> SealedCopy {
     };
     SealedCopy {
         name: entry.name.clone(),
+        id: Some(entry.id.to_string()),
         url: entry.public_url(),
         made_at: rfc3339(entry.made_ms),
         removed_at,
@@ -251,103 +259,4 @@ fn holds_keys(keystore: &CopyKeystore, is_of_engine: bool) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use coffer_replica::CopyId;
-
-    use super::*;
-    use crate::copies::registry::TakenKeystore;
-
-    fn given_up(removed_ms: Option<i64>, newest_ms: Option<i64>) -> Entry {
-        Entry {
-            name: "far".to_owned(),
-            url: "file:///copy".to_owned(),
-            id: CopyId::random(),
-            cursor: 1,
-            made_ms: 10,
-            removed_ms,
-            newest_ms,
-            known: None,
-            keep_ms: 0,
-            rested: None,
-            keystore: None,
-            sync: None,
-            fenced_off: None,
-        }
-    }
-
-    #[test]
-    fn a_copy_that_ended_before_it_was_made_holds_nothing_of_it() {
-        assert!(ended_before(&given_up(Some(20), Some(15)), 30));
-        for (removed_ms, newest_ms, why) in [
-            (None, None, "it is kept up"),
-            (Some(20), None, "an earlier version gave it up"),
-            (Some(40), Some(15), "it was kept up when that was made"),
-            (
-                Some(20),
-                Some(30),
-                "that was there, by a clock that was ahead",
-            ),
-            (Some(30), Some(15), "in the same moment"),
-        ] {
-            assert!(!ended_before(&given_up(removed_ms, newest_ms), 30), "{why}");
-        }
-    }
-
-    fn with_keystore(is_of_engine: bool) -> Entry {
-        let with = WithKeystore {
-            is_of_engine,
-            recipients: vec!["age1recipient".to_owned()],
-            ..WithKeystore::default()
-        };
-        Entry {
-            keystore: Some(with),
-            ..given_up(None, None)
-        }
-    }
-
-    #[test]
-    fn a_log_is_told_from_another_by_when_it_was_made_and_not_by_where_it_is() {
-        let log = with_keystore(true);
-        let erased_at = rfc3339(log.made_ms + 500);
-        let told = on_receipt(&log, 2);
-        let reached_otherwise = Entry {
-            url: "file:///alias".to_owned(),
-            ..log.clone()
-        };
-        assert!(is_pending(&told) && is_of(&told, &erased_at, &reached_otherwise));
-        let made_later = Entry {
-            made_ms: log.made_ms + 1_000,
-            ..log.clone()
-        };
-        assert!(!is_of(&told, &erased_at, &made_later), "at the same place");
-    }
-
-    #[test]
-    fn a_copy_that_is_called_as_a_log_is_none() {
-        let log = with_keystore(true);
-        let erased_at = rfc3339(log.made_ms + 5_000);
-        let elsewhere = Entry {
-            url: "file:///other".to_owned(),
-            ..with_keystore(false)
-        };
-        let told = on_receipt(&elsewhere, 2);
-        assert!(is_pending(&told) && !is_of(&told, &erased_at, &log));
-        assert!(is_of(&told, &erased_at, &elsewhere));
-        // A plain copy that was made anew is another.
-        let anew = Entry {
-            made_ms: elsewhere.made_ms + 1_000,
-            ..elsewhere
-        };
-        assert!(!is_of(&told, &erased_at, &anew));
-    }
-
-    #[test]
-    fn what_was_taken_waits_no_more() {
-        let mut log = with_keystore(true);
-        let (generation, at_ms) = (2, 20);
-        let taken = TakenKeystore { generation, at_ms };
-        log.keystore.as_mut().expect("it has one").taken = Some(taken);
-        assert!(!is_pending(&on_receipt(&log, 2)));
-        assert!(is_pending(&on_receipt(&log, 3)));
-    }
-}
+mod tests;
