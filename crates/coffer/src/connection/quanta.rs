@@ -275,15 +275,9 @@ mod tests {
         };
         let first: Vec<_> = streams.iter_mut().map(&mut write).collect();
         // When its turn comes again, each goes out.
-        let waiting = streams
-            .iter_mut()
-            .zip(&first)
-            .filter(|(_, written)| !**written);
-        assert!(
-            waiting
-                .map(|(stream, _)| write(stream))
-                .all(|written| written)
-        );
+        let turns = streams.iter_mut().zip(&first);
+        let mut waiting = turns.filter(|(_, written)| !**written);
+        assert!(waiting.all(|(stream, _)| write(stream)));
         first
     }
 
