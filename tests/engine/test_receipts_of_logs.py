@@ -36,6 +36,15 @@ def copy_told(server, receipt):
     return json.loads(shown.stdout)["copies"][0] if shown.returncode == 0 else None
 
 
+def verify_told(server, receipt, path):
+    """Verifies the receipt as it is now, without the server."""
+    shown = coffer("receipt", "show", receipt["id"], "--json", "--data", server.data, text=True)
+    path.write_text(shown.stdout)
+    key = coffer("receipt", "key", "--data", server.data, text=True).stdout.strip()
+    verified = coffer("receipt", "verify", path, "--key", key, text=True)
+    assert verified.returncode == 0, verified
+
+
 def state_told(server, receipt):
     told = copy_told(server, receipt)
     return told and told["keystore"]["state"]
@@ -54,7 +63,11 @@ def test_a_log_that_is_reached_by_another_url_settles_what_waits_for_it(tmp_path
         within(lambda: state_told(second, receipt) == "taken", 60)
         (before,) = receipt["copies"]
         told = copy_told(second, receipt)
-        assert (told["url"], told["made_at"]) == (before["url"], before["made_at"])
+        for what in ("url", "made_at", "id"):
+            assert told[what] == before[what]
+        record = s3_client(store).get_object(Bucket="log", Key="engine/copy.json")
+        assert told["id"] == json.load(record["Body"])["copy"]
+        verify_told(second, receipt, tmp_path / "receipt.json")
 
 
 def test_another_log_in_the_same_place_settles_nothing(tmp_path, store):
