@@ -1,12 +1,13 @@
 """What becomes of a gateway's folder when its store shows no log any more, or another one."""
 
 import contextlib
+import time
 
 import pytest
 
 from harness.clients import s3_client
 from harness.engines import Gateway, answered, client, url_at
-from harness.server import StartError
+from harness.server import StartError, coffer
 from harness.standbys import within
 
 RECORD = {"Bucket": "log", "Key": "engine/copy.json"}
@@ -67,3 +68,102 @@ def test_an_altered_id_is_told_as_such_and_not_as_damaged_heads(store, first):
     at.put_object(**RECORD, Body=record)
     first.start()
     answered(lambda: client(first, key).head_bucket(Bucket="notes"), 30)
+
+
+def lost(store, *parts):
+    """Loses these parts of what the store holds of the engine; what they were."""
+    at, were = s3_client(store), {}
+    for page in at.get_paginator("list_objects_v2").paginate(Bucket="log", Prefix="engine/"):
+        for key in (item["Key"] for item in page.get("Contents", [])):
+            if key.split("/")[1] in parts:
+                were[key] = at.get_object(Bucket="log", Key=key)["Body"].read()
+                at.delete_object(Bucket="log", Key=key)
+    assert were, parts
+    return were
+
+
+def put_again(store, were):
+    for key, body in were.items():
+        s3_client(store).put_object(Bucket="log", Key=key, Body=body)
+
+
+def written(gateway):
+    """Has a gateway hold something; the access key that reads it."""
+    key = gateway.credentials()
+    s3 = client(gateway, key)
+    s3.create_bucket(Bucket="notes")
+    s3.put_object(Bucket="notes", Key="x", Body=b"acknowledged" * 10_000)
+    s3.put_object(Bucket="notes", Key="small", Body=b"acknowledged")
+    return key
+
+
+def held(gateway):
+    """What is in a folder of the log, byte for byte."""
+    assert not (gateway.data / "before").exists()
+    return {path: path.read_bytes() for path in kept(gateway)}
+
+
+def read_offline(gateway):
+    read = coffer("offline", "cat", "notes", "small", "--data", gateway.data)
+    return read.returncode == 0 and read.stdout == b"acknowledged"
+
+
+def test_a_start_that_takes_no_state_of_the_log_leaves_the_cache_as_it_was(store, first):
+    key = written(first)
+    first.stop()
+    before = held(first)
+    assert read_offline(first)
+    for parts in (["keystores"], ["heads"], ["files"], ["buckets"]):
+        were = lost(store, *parts)
+        first.log_path.write_text("")
+        with pytest.raises(StartError):
+            first.start(20)
+        assert "what this folder held before is kept" in first.log(), first.log()
+        assert held(first) == before, parts
+        assert read_offline(first), parts
+        put_again(store, were)
+    first.start()
+    s3 = client(first, key)
+    _, found = answered(lambda: s3.get_object(Bucket="notes", Key="x")["Body"].read(), 30)
+    assert found == b"acknowledged" * 10_000
+    assert not (first.data / "before").exists()
+
+
+def test_another_log_without_copy_json_leaves_the_cache_as_it_was(tmp_path, store, first):
+    written(first)
+    own = s3_client(store).get_object(**RECORD)["Body"].read()
+    first.stop()
+    before = held(first)
+    empty(store)
+    with Gateway(tmp_path / "three", url_at(store)) as third:
+        fresh = client(third, third.credentials())
+        answered(lambda: fresh.create_bucket(Bucket="new"), 30)
+        third.stop()
+    for record in (b"{}", own, None):
+        if record is None:
+            s3_client(store).delete_object(**RECORD)
+        else:
+            s3_client(store).put_object(**RECORD, Body=record)
+        with pytest.raises(StartError):
+            first.start(20)
+        assert held(first) == before, record
+        assert read_offline(first), record
+
+
+def test_a_gateway_that_runs_keeps_its_cache_where_its_log_lost_parts(store, first):
+    key = written(first)
+    before = kept(first)
+    first.pause()
+    were = lost(store, "keystores", "files")
+    time.sleep(18)  # Its lease ends meanwhile.
+    first.go_on()
+    within(lambda: "what this folder held before is kept" in first.log(), 60)
+    first.kill()
+    # It was ended at any moment: the next start puts back what it was taking.
+    with pytest.raises(StartError):
+        first.start(20)
+    assert {path for path in before if path in kept(first)} == before
+    assert read_offline(first)
+    put_again(store, were)
+    first.start()
+    answered(lambda: client(first, key).get_object(Bucket="notes", Key="x"), 30)

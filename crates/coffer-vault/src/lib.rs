@@ -116,7 +116,7 @@ pub use crate::data_folder::STANDBY as STANDBY_FOLDER;
 pub use crate::digest::{DigestPlan, Digester, Digests};
 pub use crate::engine::{
     EngineIdentity, FoundLog, Hesitation, LeaseKeeper, Turn, blob_cache, check_own_log, has_log,
-    prepare_cache, take_over_begun,
+    prepare_cache, put_back_cache, take_over_begun,
 };
 pub use crate::error::{
     AdministrationError, BackupError, BodyError, ChecksumError, CopyError, CustomerKeyError,

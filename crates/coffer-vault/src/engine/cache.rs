@@ -14,14 +14,15 @@ use coffer_store::UNFINISHED;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::before::{put_back, set_aside};
 use crate::backup::{BACKUP_FILE, BackupRecord};
 use crate::blocking::blocking;
 use crate::data_folder::{ENGINE_FILE, Folder, failed, write_private};
 use crate::error::{CopyError, Result, VaultError};
 use crate::replica::target;
 
-/// What stays of a cache whose log is there.
-const KEPT: [&str; 7] = [
+/// What stays in its place in a cache whose log is there.
+pub(super) const KEPT: [&str; 7] = [
     ENGINE_FILE,
     UNFINISHED,
     "tls",
@@ -80,8 +81,9 @@ impl Mark {
 }
 
 /// Makes a folder the cache of a gateway, or empties one that is. Where there is a log, it is to be
-/// restored into, and blobs stay: their names are random, and what is in them is held against the
-/// catalog's keys at each read. Where there is none, one is to be begun there. Blocks.
+/// restored into: what was there is moved aside until that is done, and blobs stay, for their names
+/// are random, and what is in them is held against the catalog's keys at each read. Where there is
+/// none, one is to be begun there. Blocks.
 ///
 /// # Errors
 /// Of a folder that is something else, the cache of another log, or of one that was there: it may
@@ -97,19 +99,14 @@ pub fn prepare_cache(data: &Path, from: &Place, has_log: bool) -> Result<()> {
     };
     mark.write(data)?;
     if has_log {
+        put_back(data)?;
+        set_aside(data)?;
         // Until it is a data folder again, it is a restore that is not complete.
-        BackupRecord::begun(KeystoreId([0; 16]), rfc3339(0)).write(data)?;
+        return BackupRecord::begun(KeystoreId([0; 16]), rfc3339(0)).write(data);
     }
     for entry in entries_of(data)? {
-        let name = entry.file_name();
         // What a first start left that was interrupted is of no log.
-        let kept = if has_log { &KEPT[..] } else { &KEPT_ANYHOW };
-        if kept.iter().any(|kept| name == *kept) {
-            continue;
-        }
-        if has_log && name == "buckets" {
-            empty_buckets(&entry.path())?;
-        } else {
+        if !KEPT_ANYHOW.iter().any(|kept| entry.file_name() == *kept) {
             remove(&entry.path())?;
         }
     }
@@ -217,7 +214,7 @@ fn refuse_others(data: &Path) -> Result<()> {
 }
 
 /// Leaves only blobs.
-fn empty_buckets(buckets: &Path) -> Result<()> {
+pub(super) fn empty_buckets(buckets: &Path) -> Result<()> {
     for bucket in entries_of(buckets)? {
         for entry in entries_of(&bucket.path())? {
             if entry.file_name() != "blobs" {
@@ -228,12 +225,12 @@ fn empty_buckets(buckets: &Path) -> Result<()> {
     Ok(())
 }
 
-fn entries_of(folder: &Path) -> Result<Vec<fs::DirEntry>> {
+pub(super) fn entries_of(folder: &Path) -> Result<Vec<fs::DirEntry>> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect);
     entries.map_err(failed("read", folder))
 }
 
-fn remove(path: &Path) -> Result<()> {
+pub(super) fn remove(path: &Path) -> Result<()> {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     let removed = if is_folder {
         fs::remove_dir_all(path)

@@ -19,6 +19,8 @@ mod cache;
 
 mod blobs;
 
+mod before;
+
 mod begun;
 
 mod found;
@@ -29,6 +31,8 @@ mod keeper;
 
 mod reads;
 
+pub use self::before::put_back_cache;
+pub(crate) use self::before::remove_before;
 pub use self::begun::{FoundLog, has_log, take_over_begun};
 pub use self::blobs::blob_cache;
 pub use self::cache::{check_own_log, prepare_cache};

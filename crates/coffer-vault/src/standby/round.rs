@@ -15,6 +15,7 @@ use super::states::{self, StateRecord};
 use super::{Standby, standby_folder};
 use crate::blocking::blocking;
 use crate::data_folder::{Folder, failed};
+use crate::engine::remove_before;
 use crate::error::{Result, VaultError};
 use crate::gateways::Position;
 use crate::system::System;
@@ -106,6 +107,11 @@ impl Standby {
         let folder = blocking(move || states::make(&data, number, &made)).await?;
         match self.open_state(&folder, &record).await {
             Ok(state) => {
+                let data = self.data().to_owned();
+                if let Err(error) = blocking(move || remove_before(&data)).await {
+                    state.vault.close().await;
+                    return Err(error);
+                }
                 self.serving = Arc::downgrade(&state.vault.inner);
                 Ok(state)
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use coffer_keys::ExportIdentity;
 use coffer_vault::{
     EngineSeat, FoundLog, LeaseKeeper, ServingRight, TakenLog, Turn, Vault, VaultError,
-    VaultOptions, blob_cache, check_own_log, has_log, prepare_cache, take_over_begun,
+    VaultOptions, check_own_log, has_log, take_over_begun,
 };
 use tokio::net::TcpListener;
 
@@ -22,6 +22,7 @@ use crate::secrets::engine_identity::gateway_identity;
 use crate::serve::follow::{Ended, Following, serve_standby};
 use crate::serve::gateway::Gateway;
 use crate::serve::gateway::disk::Disk;
+use crate::serve::gateway::folder;
 use crate::serve::gateway::tending::Tending;
 use crate::serve::listeners::Listeners;
 use crate::serve::signals::closing::{close_in_time, patience_of};
@@ -42,6 +43,7 @@ pub async fn serve_engine(
 ) -> Result<(), Error> {
     // Data keys are released by who serves, and clients reach its data port at no other gateway.
     config.data_listen = Some(DataListen::Off);
+    folder::put_back(&config.data).await?;
     config.listen = local_address(&listeners.s3)?;
     config.admin_listen = local_address(&listeners.administration)?;
     let listeners = Listeners {
@@ -78,6 +80,11 @@ pub async fn serve_engine(
         let turned = turned.map_err(|error| error.of_folder(&gateway.config.data));
         // However it ended: the lease of one that does not serve is another's to take.
         keeper.wants(false);
+        if turned.is_err()
+            && let Err(error) = folder::put_back(&gateway.config.data).await
+        {
+            tracing::warn!(%error, "what this folder held before is in `before`, and is kept");
+        }
         match turned {
             Ok(Ended::Stopped) => break Ok(()),
             Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),
@@ -119,26 +126,12 @@ impl EngineGateway {
     /// Follows, and serves when it is this one's turn.
     async fn turn(&mut self, signals: &mut Signals, reloads: &mut Reloads) -> Result<Ended, Error> {
         let has_log = self.has_log().await?;
-        let (data, from) = (self.config.data.clone(), self.how.from.clone());
+        let (data, from) = (&self.config.data, &self.how.from);
         if has_log {
-            check_own_log(&data, &from).await?;
+            check_own_log(data, from).await?;
         }
-        let (max_bytes, cache) = (self.how.cache_bytes, self.options.cache.clone());
-        let prepared = move || {
-            prepare_cache(&data, &from, has_log)?;
-            match cache {
-                // What is not in the log by now is of no use.
-                Some(cache) => {
-                    cache.none_is_only_here();
-                    Ok(None)
-                }
-                // Not before the folder is known to be this gateway's.
-                None => blob_cache(&data, &from, max_bytes).map(Some),
-            }
-        };
-        let prepared = tokio::task::spawn_blocking(prepared).await;
-        let begun = prepared.map_err(stopped)?;
-        if let Some(cache) = begun.map_err(Error::from)? {
+        let cache = (self.options.cache.clone(), self.how.cache_bytes);
+        if let Some(cache) = folder::prepare(data, from, has_log, cache).await? {
             self.tending.begin(cache.clone(), self.keeper.hesitation());
             self.options.cache = Some(cache);
         }

@@ -24,6 +24,8 @@ use crate::serve::request_limit::{PermitBody, RequestLimit};
 
 pub mod disk;
 
+pub mod folder;
+
 pub mod tending;
 
 pub mod front;
