@@ -9,14 +9,29 @@ use coffer_vault::AdministrationError::NoSuchAccessKey;
 use coffer_vault::{AccessKeyChange, NewAccessKey, SubjectInfo, VaultError};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
-use crate::api::subjects::Meant;
 use crate::http::caller::{Caller, InPath, InQuery, Input};
 use crate::http::refusal::{About, Refusal};
+
+/// Whether it is meant that none is left to administer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Meant {
+    /// Also where no system administrator is left whose access key counts for a day to come, which
+    /// is refused otherwise, with `last_administrator`.
+    pub without_administrator: Option<bool>,
+}
+
+impl Meant {
+    pub(crate) fn without_administrator(&self) -> bool {
+        self.without_administrator.unwrap_or(false)
+    }
+}
 
 /// An access key of a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

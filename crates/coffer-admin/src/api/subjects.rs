@@ -5,14 +5,14 @@ use axum::extract::State;
 use coffer_vault::{NewSubject, Role, Roles, SubjectChange, SubjectInfo, VaultError};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub use self::grants::Grant;
 use self::grants::grants;
 use crate::admin::Admin;
-use crate::api::access_keys::{AccessKey, Secret, expiry, moment};
+use crate::api::access_keys::{AccessKey, Meant, Secret, expiry, moment};
 use crate::api::buckets::bucket_name;
 use crate::http::caller::{Caller, InPath, InQuery, Input};
 use crate::http::refusal::{About, Refusal};
@@ -63,22 +63,6 @@ pub struct Subject {
     /// When it was made: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub created_at: String,
-}
-
-/// Whether it is meant that none is left to administer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct Meant {
-    /// Also where no system administrator is left whose access key counts for a day to come, which
-    /// is refused otherwise, with `last_administrator`.
-    pub without_administrator: Option<bool>,
-}
-
-impl Meant {
-    pub(crate) fn without_administrator(&self) -> bool {
-        self.without_administrator.unwrap_or(false)
-    }
 }
 
 /// A subject that has just been made, with its secret, which is shown this once.

@@ -11,6 +11,8 @@ use crate::output::table::{Flush, check_output, moment, or_dash, sheet, show, sh
 
 mod expiry;
 
+mod meant;
+
 pub mod key;
 
 pub mod args;
@@ -20,8 +22,9 @@ mod deletion;
 use self::args::{
     CreateArgs, DisableArgs, NamedArgs, RenameArgs, SetArgs, SubjectArgs, SubjectCommand,
 };
-use self::deletion::{administers, confirm_last, delete, listed, meant};
+use self::deletion::{administers, confirm_last, delete, listed};
 use self::key::key;
+use self::meant::meant;
 
 fn path(name: &str) -> String {
     format!("/v1/subjects/{}", segment(name))

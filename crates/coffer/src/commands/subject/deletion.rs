@@ -6,6 +6,7 @@ use coffer_durable::now_ms;
 use serde_json::json;
 
 use super::args::DeleteArgs;
+use super::meant::meant;
 use crate::error::Error;
 use crate::output::asking::ask_for;
 use crate::output::printable::printable;
@@ -31,17 +32,6 @@ pub(super) async fn delete(
 /// All subjects.
 pub(super) async fn listed(server: &AdminClient) -> Result<Vec<Subject>, Error> {
     Ok(server.get("/v1/subjects").await?)
-}
-
-/// The address of an act that the server refuses where it leaves no system administrator, unless
-/// that is meant.
-pub(super) fn meant(path: &str, is_meant: bool) -> String {
-    let query = if is_meant {
-        "?without_administrator=true"
-    } else {
-        ""
-    };
-    format!("{path}{query}")
 }
 
 /// Has the name of the last system administrator typed, if that is who is meant; tells whether it

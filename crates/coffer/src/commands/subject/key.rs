@@ -8,8 +8,8 @@ use coffer_client::{AdminClient, segment};
 use http::Method;
 use serde_json::json;
 
-use super::deletion::meant;
 use super::expiry::{expiry, expiry_or_never};
+use super::meant::meant;
 use crate::error::Error;
 use crate::output::printable::span;
 use crate::output::table::{
