@@ -128,6 +128,11 @@ impl KeystoreRef {
         self.at.number
     }
 
+    /// Its name in the store.
+    pub fn object(&self) -> String {
+        names::keystore(self.at).to_string()
+    }
+
     /// Whether it was put before another one.
     pub fn is_before(&self, other: &Self) -> bool {
         self.at < other.at

@@ -79,6 +79,16 @@ pub enum CopyError {
          recipient the copy was made with"
     )]
     OtherIdentity,
+    /// The newest keystore in the copy's place is not of the server that is followed.
+    #[error(
+        "{object} in the copy's place is not of the server that this one follows: it was altered \
+         or put there by another. Nothing of it is taken, and what was served is served on. \
+         Remove that object from the store; to follow another server, take an empty folder"
+    )]
+    ForeignKeystore {
+        /// Its name in the store.
+        object: String,
+    },
     /// The server follows no copy.
     #[error("this server is no standby: it was not started with --follow, or was promoted since")]
     NoStandby,

@@ -1,18 +1,18 @@
 //! The keystore of the copy: with each new one the standby learns of new buckets, and loses the
 //! keys that an erase destroyed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coffer_durable::rfc3339;
-use coffer_keys::{CarriedKeystore, KeyFolder, SourceSecrets, SourceSpec};
+use coffer_keys::{CarriedKeystore, KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_replica::{
     Copy, CopyReader, CopyRecord, FoundKeystore, KeystoreRef, ReplicaError, Store, newer_keystore,
 };
 
-use super::{Reached, Standby};
+use super::{Reached, Standby, states};
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
-use crate::engine::note_record;
+use crate::data_folder::Folder;
 use crate::error::{CopyError, Result, VaultError};
 use crate::replica::{OPENERS, read_carried, target};
 
@@ -36,9 +36,13 @@ impl Standby {
             return Ok(());
         };
         let record = self.record(&store).await?;
-        let keystore = self.place(&found).await?;
-        let (id, key) = (keystore.id(), keystore.system_key());
+        let (carried, tried) = self.try_open(&found).await?;
+        let (id, key) = (tried.id(), tried.system_key());
         let copy = Copy::of(store.clone(), record.clone(), id, &key).await?;
+        // Only what opens the newest head of this copy takes the place of what the folder has.
+        let newest = CopyReader::newest(copy.clone(), self.known.as_ref()).await?;
+        check_head(&newest, &found.reference)?;
+        let keystore = self.place(carried).await?;
         self.reached = Some(Reached {
             store,
             keystore,
@@ -46,49 +50,6 @@ impl Standby {
             copy,
             record,
         });
-        Ok(())
-    }
-
-    /// What the copy says of itself; where its store lost that, what it said before. Where it says
-    /// that it is another, no head opens by that, and none is damaged.
-    async fn record(&self, store: &Store) -> Result<CopyRecord> {
-        match (CopyRecord::read(&**store).await, &self.record) {
-            (Err(ReplicaError::RecordLost | ReplicaError::RecordUnreadable), Some(before)) => {
-                Ok(before.clone())
-            }
-            (Ok(found), Some(before)) => {
-                before.check_own(&found)?;
-                Ok(found)
-            }
-            (record, _) => Ok(record?),
-        }
-    }
-
-    /// A head was opened by what the copy says of itself: that is true, and is kept.
-    pub(super) async fn note_record(&mut self) {
-        let reached = self.reached.as_ref().map(|reached| &reached.record);
-        let is_new =
-            |record: &&CopyRecord| !self.has_noted || self.record.as_ref() != Some(*record);
-        let Some(record) = reached.filter(is_new) else {
-            return;
-        };
-        let (data, noted) = (self.data().to_owned(), record.clone());
-        self.record = Some(record.clone());
-        let noted = blocking(move || note_record(&data, noted)).await;
-        self.has_noted = noted.is_ok();
-        if let Err(error) = noted {
-            tracing::warn!(%error, "what the engine's log says of itself could not be noted here");
-        }
-    }
-
-    /// Has the copy say again what it said of itself, where its store lost that: its writer is
-    /// about to be the one that goes on from this.
-    pub(super) async fn put_record_again(&self, near: &CopyReader) -> Result<()> {
-        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
-        let (copy, keystore) = (near.copy(), reached.keystore.id());
-        if copy.put_record_again(keystore, Some(near.known())).await? {
-            tracing::warn!("copy.json was missing in the copy's place, and was put there again");
-        }
         Ok(())
     }
 
@@ -100,8 +61,10 @@ impl Standby {
         }
     }
 
-    /// Puts a keystore that was found into the folder, and opens it there.
-    async fn place(&self, found: &FoundKeystore) -> Result<coffer_keys::Keystore> {
+    /// Opens a keystore that was found, beside what the folder has, and refuses one that is not of
+    /// the server that is followed: any that can write to the store can put one there, and seal it
+    /// for the same recipients.
+    async fn try_open(&self, found: &FoundKeystore) -> Result<(CarriedKeystore, Keystore)> {
         let has_root = CarriedKeystore::is_for_recipients(&found.bytes);
         if has_root && self.identity.is_none() {
             return Err(CopyError::IdentityMissing.into());
@@ -109,7 +72,9 @@ impl Standby {
         let carried = read_carried(&found.bytes, self.identity.as_ref())?;
         let data = self.data().to_owned();
         let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
+        let reference = found.reference.clone();
         blocking(move || {
+            Folder::assure_own(&data)?;
             let is_first = !data.join("keystore").exists();
             if is_first && has_root && OPENERS.iter().any(|name| data.join(name).exists()) {
                 let problem = "it holds what opens another keystore (`root.key` or the like), and \
@@ -120,6 +85,36 @@ impl Standby {
             if !BackupRecord::is_begun(&data) {
                 BackupRecord::begun(carried.id(), rfc3339(0)).write(&data)?;
             }
+            let source = source.as_ref();
+            let own = own_keystore(&data, source, &secrets);
+            let tried = states::try_keys(&data, &carried, |folder| open(folder, source, &secrets));
+            let is_other = match (&own, &tried) {
+                (Some(own), Ok(tried)) => !is_same_server(own, tried),
+                (Some(own), Err(_)) => own.id() != carried.id(),
+                (None, _) => false,
+            };
+            if is_other {
+                let object = reference.object();
+                return Err(CopyError::ForeignKeystore { object }.into());
+            }
+            if carried.generation() != reference.generation() {
+                return Err(ReplicaError::Altered {
+                    object: reference.object(),
+                    problem: "it is of another generation than its name says",
+                }
+                .into());
+            }
+            Ok((carried, tried?))
+        })
+        .await
+    }
+
+    /// Puts a keystore into the folder, in the place of the one before, and opens it there.
+    async fn place(&self, carried: CarriedKeystore) -> Result<Keystore> {
+        let data = self.data().to_owned();
+        let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
+        blocking(move || {
+            Folder::assure_own(&data)?;
             carried.place(&data)?;
             open(&data, source.as_ref(), &secrets)
         })
@@ -142,7 +137,7 @@ pub(super) fn check_head(reader: &CopyReader, keystore: &KeystoreRef) -> Result<
     }
     match &head.keystore {
         None => Err(CopyError::NoKeystore.into()),
-        Some(named) if keystore.is_before(named) => Err(ReplicaError::OldKeystore {
+        Some(named) if is_older(keystore, named) => Err(ReplicaError::OldKeystore {
             found: keystore.generation(),
             named: named.generation(),
         }
@@ -151,11 +146,33 @@ pub(super) fn check_head(reader: &CopyReader, keystore: &KeystoreRef) -> Result<
     }
 }
 
+/// Whether it is from before the one that a head names. A store can put an old one under a new name,
+/// and not as one of another generation.
+fn is_older(keystore: &KeystoreRef, named: &KeystoreRef) -> bool {
+    keystore.is_before(named) || keystore.generation() < named.generation()
+}
+
+/// The keystore of the state that is served; where none is, the folder's.
+fn own_keystore(
+    data: &Path,
+    source: Option<&SourceSpec>,
+    secrets: &SourceSecrets,
+) -> Option<Keystore> {
+    let served = states::newest(data).map(|(folder, _)| folder);
+    let mut folders = served.iter().map(PathBuf::as_path).chain([data]);
+    folders.find_map(|folder| open(folder, source, secrets).ok())
+}
+
+/// Whether two keystores are of one server: an id alone can be copied, for it is in the clear.
+pub(super) fn is_same_server(one: &Keystore, other: &Keystore) -> bool {
+    one.id() == other.id() && one.system_key() == other.system_key()
+}
+
 /// Opens the keystore that the folder has.
 pub(super) fn open(
     data: &Path,
     source: Option<&SourceSpec>,
     secrets: &SourceSecrets,
-) -> Result<coffer_keys::Keystore> {
+) -> Result<Keystore> {
     Ok(KeyFolder::new(data).open_read_only(source, secrets)?)
 }

@@ -5,6 +5,7 @@
 //!                       to be written, and it is marked as not complete until the promotion
 //! ├ keystore, system.db, anchor, audit/, buckets/ID/catalog.db, buckets/ID/blobs/
 //! └ standby/
+//!   ├ copy.json         what the copy said of itself
 //!   ├ segments/ID       which segment the catalog has come to, and as which file
 //!   ├ building/ID       a catalog that is being put together
 //!   └ states/N          a data folder that is served: copies of the small files, the other names
@@ -30,7 +31,7 @@ use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::copies::TakenLog;
 use crate::data_folder::{Folder, STANDBY};
-use crate::engine::{noted_record, refuse_cache};
+use crate::engine::refuse_cache;
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::{Asked, PromotedStandby, StandbyLink, StandbyState};
 use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
@@ -42,6 +43,8 @@ mod states;
 mod served;
 
 mod keystore;
+
+mod record;
 
 mod files;
 
@@ -149,7 +152,7 @@ impl Standby {
             vault,
             is_of_engine,
         } = options;
-        let data = vault.data.clone();
+        let (data, place) = (vault.data.clone(), from.clone());
         let (lock, number, record) = blocking(move || {
             let lock = Folder::hold(&data)?;
             refuse_others(&data)?;
@@ -157,7 +160,7 @@ impl Standby {
                 refuse_cache(&data)?;
             }
             let number = states::clear(&data)?;
-            Ok((lock, number, noted_record(&data)))
+            Ok((lock, number, record::noted(&data, &place, is_of_engine)))
         })
         .await?;
         let (link, asked) = StandbyLink::new(from.url().to_owned(), is_of_engine);

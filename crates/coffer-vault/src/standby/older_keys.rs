@@ -3,15 +3,16 @@
 //! one before, whose blobs are under keys that are destroyed in it.
 //!
 //! The state that is served has them still. Only they are taken from it: what was erased or
-//! disabled meanwhile stays so.
+//! disabled meanwhile stays so. Where the folder has none of the server that is followed, as one that
+//! broke off while it was placed, all of it is taken from the state.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use coffer_keys::{BucketEntry, KeyFolder, Keystore};
 use coffer_seal::KeystoreId;
 use coffer_store::{Catalog, StoreError};
 
-use super::{Standby, keystore};
+use super::{Standby, keystore, states};
 use crate::blocking::blocking;
 use crate::error::Result;
 
@@ -22,8 +23,23 @@ impl Standby {
         let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
         let (data, of_source, with) = (self.data().to_owned(), source.clone(), secrets.clone());
         let (own, before) = blocking(move || {
-            let own = keystore::open(&data, of_source.as_ref(), &with)?;
-            Ok((own, keystore::open(&state, of_source.as_ref(), &with)))
+            let open = |folder: &Path| keystore::open(folder, of_source.as_ref(), &with);
+            let (own, before) = (open(&data), open(&state));
+            let is_own = match (&own, &before) {
+                (Ok(own), Ok(before)) => keystore::is_same_server(own, before),
+                (Err(_), Ok(_)) => false,
+                (_, Err(_)) => true,
+            };
+            if is_own {
+                return Ok((own?, before));
+            }
+            tracing::warn!(
+                "the keystore of the folder is not of the server that is followed: that of the \
+                 state that is served takes its place"
+            );
+            drop(own);
+            states::put_back_keys(&data, &state)?;
+            Ok((open(&data)?, before))
         })
         .await?;
         let unchanged = (own.id(), own.generation());

@@ -5,14 +5,17 @@ use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use coffer_durable::write_file_atomically;
+use coffer_keys::{CarriedKeystore, Keystore};
 use coffer_replica::KnownHead;
 use coffer_store::CATALOG_FILE;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::standby_folder;
 use crate::data_folder::{Folder, failed, write_private};
 use crate::error::{Result, VaultError};
-use crate::replica::KEY_FILES;
+use crate::replica::{KEY_FILES, OPENERS};
 
 /// What a state says of itself.
 const RECORD: &str = "state.json";
@@ -107,6 +110,50 @@ pub(super) fn make(data: &Path, number: u64, record: &StateRecord) -> Result<Pat
     Ok(folder)
 }
 
+/// Opens a keystore in a folder of its own, by what opens the one of the folder or came with it.
+/// Nothing stays of that; what a crash leaves goes with what else is unfinished.
+pub(super) fn try_keys(
+    data: &Path,
+    carried: &CarriedKeystore,
+    open: impl FnOnce(&Path) -> Result<Keystore>,
+) -> Result<Keystore> {
+    let folder = states_folder(data).join("keys.new");
+    let remove = || match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("remove", &folder)(error)),
+        _ => Ok(()),
+    };
+    remove()?;
+    let tried = || {
+        make_private(&folder)?;
+        for name in OPENERS {
+            let from = data.join(name);
+            if from.is_file() {
+                copy(&from, &folder.join(name))?;
+            }
+        }
+        carried.place(&folder)?;
+        open(&folder)
+    };
+    let tried = tried();
+    remove()?;
+    tried
+}
+
+/// Puts the keystore of a state, and what opens it, into the folder again.
+pub(super) fn put_back_keys(data: &Path, state: &Path) -> Result<()> {
+    Folder::assure_own(data)?;
+    for name in ["keystore"].into_iter().chain(OPENERS) {
+        let from = state.join(name);
+        if from.is_file() {
+            let bytes = Zeroizing::new(fs::read(&from).map_err(failed("read", &from))?);
+            let to = data.join(name);
+            let written = write_file_atomically(&to, &bytes).map_err(std::io::Error::from);
+            written.map_err(failed("write", &to))?;
+        }
+    }
+    Ok(())
+}
+
 /// The last segment grows, here and there, and what says how far it counts: they are copied. The
 /// others stay as they are.
 fn link_audit(from: &Path, to: &Path) -> Result<()> {
@@ -137,7 +184,7 @@ pub(super) fn paths_in(folder: &Path) -> Result<Vec<PathBuf>> {
         .collect()
 }
 
-fn make_private(folder: &Path) -> Result<()> {
+pub(super) fn make_private(folder: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let made = fs::DirBuilder::new()
         .recursive(true)
