@@ -146,8 +146,8 @@ pub(super) fn check_head(reader: &CopyReader, keystore: &KeystoreRef) -> Result<
     }
 }
 
-/// Whether it is from before the one that a head names. A store can put an old one under a new name,
-/// and not as one of another generation.
+/// Whether it is from before the one that a head names. A store can put an old one under a new
+/// name, and not as one of another generation.
 fn is_older(keystore: &KeystoreRef, named: &KeystoreRef) -> bool {
     keystore.is_before(named) || keystore.generation() < named.generation()
 }

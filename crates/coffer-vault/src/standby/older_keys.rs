@@ -3,8 +3,8 @@
 //! one before, whose blobs are under keys that are destroyed in it.
 //!
 //! The state that is served has them still. Only they are taken from it: what was erased or
-//! disabled meanwhile stays so. Where the folder has none of the server that is followed, as one that
-//! broke off while it was placed, all of it is taken from the state.
+//! disabled meanwhile stays so. Where the folder has none of the server that is followed, or one
+//! that does not open, as after a crash while it was placed, all of it is taken from the state.
 
 use std::path::{Path, PathBuf};
 
