@@ -237,6 +237,15 @@ pub enum ReplicaError {
     /// What was to be copied changed its length meanwhile, or can't be read.
     #[error("a file could not be read: {0}")]
     File(#[from] std::io::Error),
+    /// The store did otherwise than it was asked, or than it said: what became of it is not known.
+    #[error("{0}")]
+    NotDone(&'static str),
+    /// The store took too long.
+    #[error("the store did not answer within {seconds} seconds")]
+    NoAnswer {
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// More than the format allows.
     #[error("{what} is larger than a copy can hold")]
     TooLarge {
@@ -263,7 +272,10 @@ impl ReplicaError {
 
     /// Whether it may pass by itself.
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Store(_) | Self::File(_))
+        matches!(
+            self,
+            Self::Store(_) | Self::File(_) | Self::NotDone(_) | Self::NoAnswer { .. }
+        )
     }
 
     /// Whether the store has no room for what was to be put there.

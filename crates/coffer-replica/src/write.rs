@@ -1,6 +1,5 @@
 //! Writing a copy: one writer at a time, which each start of one proves by an epoch of its own.
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -190,11 +189,10 @@ impl CopyWriter {
             return Ok(());
         }
         // Our own, of which the answer was lost, or not: it is not told apart, and not used.
-        let lost = "an object of this name was there";
-        Err(ReplicaError::File(std::io::Error::new(
-            ErrorKind::AlreadyExists,
-            lost,
-        )))
+        Err(ReplicaError::NotDone(
+            "the store says that what was put is there already, as after an attempt of which the \
+             answer was lost: it is put again under another name",
+        ))
     }
 
     /// Writes the next head. With it, what `next` says is what the copy holds.

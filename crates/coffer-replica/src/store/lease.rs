@@ -107,8 +107,10 @@ impl LeasePlace {
     async fn tried(&self, path: &Path) -> Result<()> {
         if !create(&*self.0, path, Bytes::from_static(b"1")).await? {
             // Another's, or ours, of which the answer was lost: it does not happen by itself.
-            let lost = std::io::Error::other("the answer to a trial of the store was lost");
-            return Err(lost.into());
+            return Err(ReplicaError::NotDone(
+                "the store says that the object of a trial is there already, as after an attempt \
+                 of which the answer was lost: try again",
+            ));
         }
         if create(&*self.0, path, Bytes::from_static(b"2")).await? {
             return Err(ReplicaError::NoConditions);
@@ -199,7 +201,10 @@ impl LeasePlace {
         match found {
             Some(found) if found.lease == *next => Ok(Some(found)),
             Some(found) if before.is_none_or(|before| found.lease != before.lease) => Ok(None),
-            _ => put.and(Err(std::io::Error::other("the lease was not taken").into())),
+            _ => put.and(Err(ReplicaError::NotDone(
+                "the store said that another lease is there, or that it took this one, and has \
+                 the one of before",
+            ))),
         }
     }
 
@@ -242,7 +247,10 @@ fn version_of(meta: &object_store::ObjectMeta) -> UpdateVersion {
 
 /// A lease that is waited for longer tells nothing any more.
 async fn in_time<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let late = || std::io::Error::from(std::io::ErrorKind::TimedOut);
     let done = timeout(LEASE_REQUEST_TIMEOUT, work).await;
-    done.unwrap_or_else(|_| Err(late().into()))
+    done.unwrap_or_else(|_| {
+        Err(ReplicaError::NoAnswer {
+            seconds: LEASE_REQUEST_TIMEOUT.as_secs(),
+        })
+    })
 }

@@ -5,7 +5,7 @@ use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use super::{Bench, three_segments};
-use crate::{Copy, CopyRecord, CopyWriter, KnownHead, ReplicaError};
+use crate::{Copy, CopyRecord, CopyWriter, KnownHead, ReplicaError, names};
 
 const KEYSTORE: KeystoreId = KeystoreId([1; 16]);
 
@@ -229,4 +229,22 @@ async fn of_a_record_whose_id_was_altered_that_is_told_and_no_damaged_head() {
         matches!(read, Err(ReplicaError::Altered { .. })),
         "{read:?}"
     );
+}
+
+/// As an attempt leaves it of which the answer was lost.
+#[tokio::test]
+async fn what_is_there_already_is_said_to_be_and_put_again_under_another_name() {
+    let mut bench = Bench::new().await;
+    let mut at = bench.writer.put_piece(vec![1]).await.unwrap().at;
+    at.number += 1;
+    let path = names::piece(at);
+    bench.store.put(&path, vec![2].into()).await.unwrap();
+    let lost = bench.writer.put_piece(vec![2]).await.unwrap_err();
+    assert!(lost.is_passing());
+    let told = lost.to_string();
+    assert!(
+        told.contains("is there already") && !told.contains("read"),
+        "{told}"
+    );
+    bench.writer.put_piece(vec![2]).await.unwrap();
 }

@@ -51,6 +51,21 @@ async fn a_put_whose_answer_was_lost_is_found_to_be_done_or_not() {
     assert_eq!(done.unwrap().lease.renewals, 2);
 }
 
+/// What failed was no read of a file.
+#[tokio::test]
+async fn a_store_that_does_not_answer_in_time_is_said_to() {
+    let slow = Fickle {
+        takes: limits::LEASE_REQUEST_TIMEOUT * 2,
+        ..Fickle::default()
+    };
+    let late = LeasePlace::new(Arc::new(slow)).read().await.unwrap_err();
+    assert!(late.is_passing());
+    assert_eq!(
+        late.to_string(),
+        "the store did not answer within 2 seconds"
+    );
+}
+
 #[tokio::test]
 async fn a_store_that_keeps_no_conditions_is_refused_and_left_as_it_was() {
     let store = Arc::<Fickle>::default();

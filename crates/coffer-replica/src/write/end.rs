@@ -110,8 +110,9 @@ impl LogEnd {
         let found = match get(&*copy.store, &names::head(number), HEAD_MAX_BYTES).await {
             Err(ReplicaError::Missing { .. }) => {
                 // It may still come: then the next attempt finds it.
-                let gone = std::io::Error::other("a head that was there is gone");
-                return created.and(Err(gone.into()));
+                return created.and(Err(ReplicaError::NotDone(
+                    "the store said that the next head is there already, and then that it is not",
+                )));
             }
             found => found?,
         };
