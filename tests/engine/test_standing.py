@@ -97,6 +97,11 @@ def test_administration_is_told_by_the_one_that_serves_alone(first, second):
         assert done.returncode == (2 if command == "verify" else 1) and done.stdout == "", done
         assert f"127.0.0.1:{first.gateway_port} serves" in done.stderr, done
         assert coffer(name, command, "--data", first.data).returncode == 0, name
+    check = ("replica", "verify", "engine", "--data")
+    done = coffer(*check, second.data, text=True)
+    assert done.returncode == 1 and "no copy" not in done.stderr, done
+    assert f"127.0.0.1:{first.gateway_port} serves" in done.stderr, done
+    assert coffer(*check, first.data).returncode == 0
     done = coffer("level", "create", "x", "--rank", "3", "--data", second.data, text=True)
     assert done.returncode == 1 and "follows" in done.stderr, done
 
