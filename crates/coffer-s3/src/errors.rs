@@ -2,11 +2,9 @@
 
 mod customer_keys;
 
-mod outcome;
-
 mod copies;
-
 pub(crate) mod details;
+mod outcome;
 
 pub(crate) mod mismatches;
 
@@ -124,7 +122,10 @@ fn from_administration(error: &AdministrationError) -> S3Error {
         E::RoleMissing { .. } => s3_error!(AccessDenied, "Access Denied"),
         E::ToldToAll => s3_error!(AccessDenied, "Access Denied: {error}"),
         E::NoObjectLock | E::ConfigurationsFull { .. } => s3_error!(InvalidRequest, "{error}"),
-        E::LockNeedsVersions => s3_error!(InvalidBucketState, "{error}"),
+        E::LockNeedsVersions | E::BucketKeyDestroyed { .. } => {
+            s3_error!(InvalidBucketState, "{error}")
+        }
+        E::BucketKeyMissing { .. } => s3_error!(InternalError, "{error}"),
         E::LockNotRecorded => s3_error!(ServiceUnavailable, "{error}"),
         E::LockTooLong { .. } | E::LockInPast => s3_error!(InvalidArgument, "{error}"),
         E::TokenOfAnother => custom(

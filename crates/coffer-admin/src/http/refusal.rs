@@ -236,6 +236,8 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
         AdministrationError::EraseLocked(_) | AdministrationError::StrayLocked { .. } => {
             (S::CONFLICT, "locked")
         }
+        AdministrationError::BucketKeyDestroyed { .. } => (S::CONFLICT, "key_destroyed"),
+        AdministrationError::BucketKeyMissing { .. } => (S::CONFLICT, "key_missing"),
         AdministrationError::SystemWrittenOver { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
         AdministrationError::NoQuota { .. } => (S::NOT_FOUND, "no_such_quota"),
         AdministrationError::RoleMissing { .. } => (S::FORBIDDEN, "access_denied"),

@@ -84,6 +84,23 @@ pub struct BucketEntry {
     pub older_generation: Option<u32>,
 }
 
+impl BucketEntry {
+    /// A bucket that the keystore has no key for: of that no generation is known.
+    pub fn without_key(id: BucketId, level_id: LevelId) -> Self {
+        Self {
+            id,
+            level_id,
+            generation: 0,
+            older_generation: None,
+        }
+    }
+
+    /// Whether it is told of a bucket that the keystore has, or had, a key for.
+    pub fn has_key(&self) -> bool {
+        self.generation >= FIRST_GENERATION
+    }
+}
+
 /// The level that every keystore begins with.
 const FIRST_LEVEL_NAME: &str = "default";
 

@@ -131,7 +131,7 @@ fn erased_keys(erased: &Erased, details: ReceiptDetails) -> ErasedKeys {
         key_generations: bucket
             .older_generation
             .into_iter()
-            .chain([bucket.generation])
+            .chain(bucket.has_key().then_some(bucket.generation))
             .collect(),
     };
     ErasedKeys {
@@ -165,14 +165,21 @@ fn method(erased: &Erased) -> Method {
         ErasedWhat::Level => "the level's key and the keys of all of its buckets",
         ErasedWhat::Bucket => "the bucket's keys",
     };
+    let sealed =
+        format!("the data is sealed with AES-256-GCM under keys that were wrapped by {keys}");
+    let is_before =
+        erased.what == ErasedWhat::Bucket && erased.buckets.iter().all(|bucket| !bucket.has_key());
+    let gone = if is_before {
+        "the keystore had none any more when this erase was asked for: they were destroyed before, \
+         and this erase destroyed no key"
+    } else {
+        "those were left out of the keystore, which was sealed anew under a new root key, and the \
+         old root key was destroyed"
+    };
     Method {
         category: erased.medium.category,
         technique: "cryptographic erase".to_owned(),
-        details: format!(
-            "the data is sealed with AES-256-GCM under keys that were wrapped by {keys}; those \
-             were left out of the keystore, which was sealed anew under a new root key, and the \
-             old root key was destroyed"
-        ),
+        details: format!("{sealed}; {gone}"),
         tool: concat!("coffer ", env!("CARGO_PKG_VERSION")).to_owned(),
         guideline: "NIST SP 800-88 rev. 1".to_owned(),
     }

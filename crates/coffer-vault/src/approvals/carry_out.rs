@@ -176,7 +176,13 @@ impl Vault {
     fn level_of(&self, bucket: BucketId) -> Result<(LevelEntry, BucketEntry)> {
         let keystore = &self.inner.keystore;
         let Some(entry) = keystore.bucket(bucket) else {
-            let draft = self.draft(bucket.into())?.ok_or(VaultError::NoSuchBucket)?;
+            let Some(draft) = self.draft(bucket.into())? else {
+                // One whose key was destroyed before.
+                let row = self.inner.system.bucket_of_id(bucket);
+                let level_id = row.ok_or(VaultError::NoSuchBucket)?.level_id;
+                let level = keystore.level(level_id).ok_or(VaultError::NoSuchLevel)?;
+                return Ok((level, BucketEntry::without_key(bucket, level_id)));
+            };
             let of = draft.buckets.into_iter().next();
             return Ok((draft.level, of.ok_or(VaultError::NoSuchBucket)?.entry));
         };

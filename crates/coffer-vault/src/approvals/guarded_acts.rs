@@ -55,7 +55,14 @@ impl Vault {
         } else {
             std::slice::from_ref(&row)
         };
-        if let Err(error) = Box::pin(self.check_locks(&level, rows)).await {
+        let with_key = rows
+            .iter()
+            .try_for_each(|row| self.inner.refuse_missing_key(row));
+        let checked = match with_key {
+            Ok(()) => Box::pin(self.check_locks(&level, rows)).await,
+            refused => refused,
+        };
+        if let Err(error) = checked {
             return Err(self.failed(Act::EraseBucket, actor, &on_bucket(name), error));
         }
         let wanted = GuardedAct::BucketErase {

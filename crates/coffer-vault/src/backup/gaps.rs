@@ -16,8 +16,12 @@ use crate::system::{BucketRow, System};
 pub(crate) fn refuse_gaps(folder: &Folder, keystore: &Keystore, system: &System) -> Result<()> {
     let (mut missing, mut unreadable) = (0, 0);
     for row in system.buckets() {
-        // One that an earlier copy had left out, for its erase was ordered.
+        // One that an earlier copy had left out, for its erase was ordered, or whose key is gone.
         let bound = system.lock_bound(&row);
+        let is_destroyed = bound.as_ref().is_ok_and(|bound| bound.is_key_destroyed);
+        if is_destroyed && !keystore.holds_bucket(row.id) {
+            continue;
+        }
         if bound.is_ok_and(|bound| bound.is_left_to_erase) && !folder.has_catalog(row.id) {
             continue;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use coffer_keys::BucketEntry;
 use coffer_label::Label;
 use coffer_seal::BucketId;
 use coffer_store::{OpenUploads, Totals};
@@ -129,7 +130,9 @@ impl Vault {
         let mut bucket = info(row, tag);
         bucket.md5_etags |= self.inner.etag == EtagStyle::Md5;
         let key = self.inner.keystore.bucket(bucket.id);
-        let key = key.ok_or(VaultError::NoSuchBucket)?;
+        let is_destroyed = || self.inner.is_key_destroyed(row);
+        let without = || is_destroyed().then(|| BucketEntry::without_key(row.id, row.level_id));
+        let key = key.or_else(without).ok_or(VaultError::NoSuchBucket)?;
         Ok(BucketSummary {
             bucket,
             label: tag.label,
@@ -175,6 +178,9 @@ impl Vault {
     /// A bucket.
     pub async fn bucket(&self, subject: &Subject, name: &BucketName) -> Result<BucketInfo> {
         let row = self.told_row(subject, name).await?;
+        if self.inner.is_key_destroyed(&row) {
+            return Err(self.inner.without_key(&row));
+        }
         Ok(info(&row, self.inner.tag(&row)?))
     }
 

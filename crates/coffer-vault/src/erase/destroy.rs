@@ -16,6 +16,9 @@ pub(super) enum Destroyed {
 }
 
 pub(super) fn destroy_keys(keystore: &Keystore, draft: &EraseDraft) -> Destroyed {
+    if draft.has_no_key() {
+        return destroyed_before(keystore, draft);
+    }
     let erased = match (draft.what, draft.buckets.first()) {
         (ErasedWhat::Level, _) => keystore.erase_level(draft.level.id),
         (ErasedWhat::Bucket, Some(bucket)) => keystore.erase_bucket(bucket.entry.id),
@@ -30,6 +33,14 @@ pub(super) fn destroy_keys(keystore: &Keystore, draft: &EraseDraft) -> Destroyed
         Err(unsettled) => Destroyed::Unknown(unsettled),
         Ok(()) if draft.is_untouched(keystore) => Destroyed::No(error),
         Ok(()) => Destroyed::Yes(Box::new(draft.erased(keystore))),
+    }
+}
+
+/// Of keys that are gone from the keystore already.
+pub(super) fn destroyed_before(keystore: &Keystore, draft: &EraseDraft) -> Destroyed {
+    match settle(keystore) {
+        Ok(()) => Destroyed::Yes(Box::new(draft.erased(keystore))),
+        Err(error) => Destroyed::Unknown(error),
     }
 }
 

@@ -144,6 +144,7 @@ impl EraseDraft {
                 self.uncounted
             ));
         }
+        checked.extend(self.keyless_told());
         let keys = self.keys_told();
         checked.extend(keys.checked);
         left.extend(keys.left);

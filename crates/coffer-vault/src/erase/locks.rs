@@ -33,6 +33,8 @@ pub(crate) struct LocksMet {
     last_ms: Option<i64>,
     count: u64,
     kinds: BTreeSet<&'static str>,
+    /// Whether there is a bucket of which they can't be read any more, for its key is destroyed.
+    is_unread: bool,
 }
 
 /// What was counted of some buckets: how many locks stand there, kind by kind.
@@ -103,7 +105,12 @@ impl LocksMet {
             "object locks for compliance and legal holds keep from an erase in this level"
         };
         if self.strictest.is_none() {
-            return format!("{rule}; no lock stood");
+            let known = if self.is_unread {
+                "is known to have stood"
+            } else {
+                "stood"
+            };
+            return format!("{rule}; no lock {known}");
         }
         let kinds: Vec<&str> = self.kinds.iter().copied().collect();
         let kinds = kinds.join(", ");
@@ -135,6 +142,7 @@ impl Vault {
         let mut met = LocksMet::default();
         for row in rows {
             met.add(row, self.inner.lock_bound(row)?, counted, now_ms);
+            met.is_unread |= self.inner.is_key_destroyed(row);
         }
         Ok(met)
     }

@@ -7,6 +7,8 @@ mod journal;
 
 mod key_releases;
 
+mod keyless;
+
 mod locks;
 
 mod strays;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use coffer_keys::receipt::Receipt;
-use coffer_keys::{KeysError, Keystore, LevelEntry};
+use coffer_keys::{KeysError, LevelEntry};
 use coffer_seal::{BucketId, LevelId};
 
-use super::destroy::{Destroyed, destroy_keys, settle};
+use super::destroy::{Destroyed, destroy_keys, destroyed_before};
 use super::finish::CutOff;
 use super::journal::EraseDraft;
 use crate::blocking::blocking;
@@ -50,16 +50,26 @@ impl Inner {
     /// is not known.
     pub(crate) fn lock_bound(&self, row: &BucketRow) -> Result<LockBound> {
         let bound = self.system.lock_bound(row)?;
+        if bound.is_key_destroyed {
+            let is_back = self.keystore.holds_bucket(row.id);
+            let known = if is_back {
+                LockBound::UNKNOWN
+            } else {
+                LockBound::default()
+            };
+            return Ok(known);
+        }
         if bound.is_left_to_erase && self.folder.has_catalog(row.id) {
             return Ok(LockBound::UNKNOWN);
         }
         Ok(bound)
     }
 
-    /// Whether the bucket is one of these: there is nothing of it but its name and its key.
+    /// Whether the bucket is one of these, or its key is destroyed: there is nothing of it that
+    /// opens.
     pub(crate) fn is_left_to_erase(&self, row: &BucketRow) -> bool {
-        self.lock_bound(row)
-            .is_ok_and(|bound| bound.is_left_to_erase)
+        let bound = self.lock_bound(row);
+        bound.is_ok_and(|bound| bound.is_left_to_erase) || self.is_key_destroyed(row)
     }
 
     /// Refuses to make or take in a level in place of one whose erase is not complete.
@@ -214,13 +224,5 @@ impl Vault {
                 Err(VaultError::EraseUnsettled { source })
             }
         }
-    }
-}
-
-/// Of keys that are gone from the keystore since an earlier attempt.
-fn destroyed_before(keystore: &Keystore, draft: &EraseDraft) -> Destroyed {
-    match settle(keystore) {
-        Ok(()) => Destroyed::Yes(Box::new(draft.erased(keystore))),
-        Err(error) => Destroyed::Unknown(error),
     }
 }

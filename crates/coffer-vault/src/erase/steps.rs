@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use coffer_keys::receipt::{Person, Receipt};
-use coffer_keys::{BucketEntry, ErasedWhat, Keystore, LevelEntry};
+use coffer_keys::{BucketEntry, ErasedWhat, LevelEntry};
 use coffer_seal::{BucketId, LevelId};
 use coffer_store::Totals;
 use futures::future::join_all;
@@ -66,8 +66,13 @@ impl Doomed {
     }
 
     /// Whether its key is there: of two erases of the same, one finds nothing any more.
-    fn check_there(&self, keystore: &Keystore) -> Result<()> {
+    fn check_there(&self, inner: &Inner) -> Result<()> {
+        let keystore = &inner.keystore;
         match self {
+            Self::Bucket(_, bucket) if !bucket.has_key() => {
+                let is_there = inner.is_there_without_key(bucket.id);
+                is_there.then_some(()).ok_or(VaultError::NoSuchBucket)
+            }
             Self::Level(level) => keystore
                 .level(level.id)
                 .map_or(Err(VaultError::NoSuchLevel), |_| Ok(())),
@@ -77,12 +82,13 @@ impl Doomed {
         }
     }
 
-    fn entries(&self, keystore: &Keystore) -> Vec<BucketEntry> {
+    fn entries(&self, vault: &Vault) -> Vec<BucketEntry> {
         match self {
             Self::Bucket(_, bucket) => vec![*bucket],
             Self::Level(level) => {
-                let mut buckets = keystore.buckets();
+                let mut buckets = vault.inner.keystore.buckets();
                 buckets.retain(|bucket| bucket.level_id == level.id);
+                buckets.extend(vault.without_keys(level));
                 buckets
             }
         }
@@ -104,14 +110,14 @@ impl Vault {
         if let Some(receipt) = self.go_on(doomed.id()).await? {
             return Ok(receipt);
         }
-        doomed.check_there(&inner.keystore)?;
+        doomed.check_there(inner)?;
         let strays = match &doomed {
             Doomed::Level(level) => Box::pin(self.check_strays(level)).await?,
             Doomed::Bucket(..) => String::new(),
         };
-        let buckets = doomed.entries(&inner.keystore);
+        let buckets = doomed.entries(self);
         let ids: Vec<BucketId> = buckets.iter().map(|bucket| bucket.id).collect();
-        self.open_uncounted(&ids).await;
+        let counted = self.open_uncounted(&buckets).await;
         // From here on nothing is given out any more, and nothing committed. Gateways that follow
         // give nothing out any more when the act is acknowledged.
         inner.followers.take_away();
@@ -138,7 +144,7 @@ impl Vault {
             Ok(locks) => locks,
             Err(error) => return self.spare(aside, open, error).await,
         };
-        let (totals, uncounted) = self.count(&ids, &open).await;
+        let (totals, uncounted) = self.count(&counted, &open).await;
         let mut draft = draft(&doomed, buckets, &rows, totals, uncounted, warrant);
         draft.locks = Some(locks + &strays);
         let draft = match self.keep_draft(draft, rows).await {
@@ -170,8 +176,10 @@ impl Vault {
     }
 
     /// Opens the catalogs that were not counted since the start, if they are few. Counted or not,
-    /// it must not take long.
-    async fn open_uncounted(&self, ids: &[BucketId]) {
+    /// it must not take long. Those that can be counted at all: that have a key.
+    async fn open_uncounted(&self, buckets: &[BucketEntry]) -> Vec<BucketId> {
+        let with_key = buckets.iter().filter(|bucket| bucket.has_key());
+        let ids: Vec<BucketId> = with_key.map(|bucket| bucket.id).collect();
         let Inner {
             folder,
             keystore,
@@ -179,7 +187,7 @@ impl Vault {
             ..
         } = &*self.inner;
         let mut uncounted = Vec::new();
-        for id in ids {
+        for id in &ids {
             if open_buckets.known_totals(*id).await.is_none() {
                 uncounted.push(*id);
             }
@@ -193,6 +201,7 @@ impl Vault {
             )
             .await;
         }
+        ids
     }
 
     /// What all of them hold together, and how many of them could not be counted.

@@ -107,6 +107,26 @@ pub enum AdministrationError {
     /// Locks stand against an erase.
     #[error(transparent)]
     EraseLocked(EraseLocked),
+    /// The bucket's key was destroyed before an older copy brought the bucket back.
+    #[error(
+        "the key of bucket {bucket} was destroyed when the bucket was erased or deleted, and an \
+         older copy of the server's database brought its name back: nothing in it opens any more, \
+         now or later. A key custodian can remove it: `coffer bucket erase {bucket}`"
+    )]
+    BucketKeyDestroyed {
+        /// Its name.
+        bucket: String,
+    },
+    /// The keystore has no key for the bucket, and it is not known that it was destroyed.
+    #[error(
+        "this keystore has no key for bucket {bucket}, and is not known to be of after the bucket \
+         was made: the operator must put the newest keystore back. Until then it is neither served \
+         nor erased"
+    )]
+    BucketKeyMissing {
+        /// Its name.
+        bucket: String,
+    },
     /// A bucket of a level that is to be erased is not in use here, and locked for all that is
     /// known.
     #[error(

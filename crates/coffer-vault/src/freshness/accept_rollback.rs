@@ -44,6 +44,14 @@ impl Freshness {
         self.doubt(found, folder, system, audit, ordered)?;
         self.raise_anchor();
         for id in self.to_raise(found, system) {
+            if !self.keystore.holds_bucket(id) {
+                tracing::warn!(
+                    bucket = %id,
+                    "the keystore has no key for a bucket, which is not served: its key was \
+                     destroyed, or the keystore is older than the bucket"
+                );
+                continue;
+            }
             if let Err(error) = self.raise_catalog(folder, id) {
                 tracing::warn!(bucket = %id, %error, "a catalog could not be gone on from");
             }
@@ -76,12 +84,20 @@ impl Freshness {
         } else {
             HashSet::new()
         };
-        let held = self.held_system_commits().max(system.commit_count()?);
+        let count = system.commit_count()?;
+        let held = self.held_system_commits().max(count);
+        let keystore = &self.keystore;
         system.doubt(Doubts {
             // One may have been called off since, and objects locked.
             orders: is_older,
             ordered,
             has_catalog: &|id| folder.has_catalog(id),
+            // One that came along in a copy may leave whole levels out.
+            lacks_key: &|row| {
+                keystore.level(row.level_id).is_some() && !keystore.holds_bucket(row.id)
+            },
+            // A bucket's key is there before its row is.
+            is_keystore_later: keystore.held().system_commits >= count,
             key_releases: levels.map(|level| level.id).collect(),
             subjects,
             commit_count: held.saturating_add(ROLLBACK_STEP),

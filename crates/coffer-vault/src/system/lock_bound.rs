@@ -35,6 +35,10 @@ pub(crate) struct LockBound {
     /// catalog and was gone on from. It counts as long as there is no catalog.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_left_to_erase: bool,
+    /// Whether the bucket's key had been destroyed when an older copy was gone on from that brought
+    /// the bucket back. It counts as long as the keystore has no key for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_key_destroyed: bool,
 }
 
 impl LockBound {
@@ -45,6 +49,7 @@ impl LockBound {
         governance_until_ms: None,
         has_hold: true,
         is_left_to_erase: false,
+        is_key_destroyed: false,
     };
 
     /// Of locks that were counted.
@@ -55,6 +60,7 @@ impl LockBound {
             governance_until_ms: locked.governance_until_ms,
             has_hold: locked.has_hold,
             is_left_to_erase: false,
+            is_key_destroyed: false,
         }
     }
 
@@ -73,7 +79,7 @@ impl LockBound {
 
     /// A bound that this lock is under as well, where it is the one of this number.
     fn raised(self, lock: Lock, number: u64) -> Self {
-        let mut raised = if self.is_left_to_erase {
+        let mut raised = if self.is_left_to_erase || self.is_key_destroyed {
             Self::UNKNOWN
         } else {
             self

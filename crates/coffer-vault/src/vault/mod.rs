@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
-use coffer_keys::{KeyFolder, Keystore, SourceSpec};
+use coffer_keys::{KeyFolder, KeysError, Keystore, SourceSpec};
 use coffer_label::Label;
 use coffer_policy::{AccountId, ObjectOwnership};
 use coffer_seal::{BucketId, SecretKey};
@@ -337,6 +337,12 @@ impl Vault {
         // The keystore of a standby may be newer than what names its buckets.
         if opened.is_err() && self.inner.standby.is_some() && !keystore.holds_bucket(row.id) {
             return Err(VaultError::NoSuchBucket);
+        }
+        if matches!(
+            opened,
+            Err(VaultError::Keys(KeysError::NoSuchBucket { .. }))
+        ) {
+            return Err(self.inner.without_key(row));
         }
         let bucket = opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id))?;
         bucket.note_caller()?;

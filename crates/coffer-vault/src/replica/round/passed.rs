@@ -132,8 +132,8 @@ impl Round {
             tracing::info!(
                 copy,
                 %bucket,
-                "an erase of this bucket was ordered, and none of it is here: a copy goes on \
-                 without it until that is asked for again"
+                "an erase of this bucket was ordered, or its key was destroyed, and none of it is \
+                 here that opens: a copy goes on without it until an erase is asked for again"
             );
         } else {
             tracing::error!(

@@ -19,6 +19,11 @@ pub(crate) struct Doubts<'a> {
     pub(crate) ordered: HashSet<BucketId>,
     /// Whether there is a catalog of a bucket.
     pub(crate) has_catalog: &'a dyn Fn(BucketId) -> bool,
+    /// Whether the keystore has no key for a bucket, though it has that of its level.
+    pub(crate) lacks_key: &'a dyn Fn(&BucketRow) -> bool,
+    /// Whether the keystore is of after `system.db`: then each key that it lacks was destroyed. An
+    /// older one may be of before the bucket was made.
+    pub(crate) is_keystore_later: bool,
     /// Levels in which data keys may have been released that were not counted.
     pub(crate) key_releases: Vec<LevelId>,
     /// Whether subjects and access keys are: then all of them are disabled.
@@ -35,6 +40,8 @@ impl<'a> Doubts<'a> {
             orders: false,
             ordered: HashSet::new(),
             has_catalog,
+            lacks_key: &|_| false,
+            is_keystore_later: false,
             key_releases: Vec::new(),
             subjects: false,
             commit_count: 0,
@@ -95,8 +102,18 @@ impl System {
     /// What the bound of a bucket says is of another time than its catalog is. Where there is no
     /// catalog, for the copy left out what was ordered to be erased, it stays: what was locked
     /// was looked at when the order was given, and nothing was let in since.
+    ///
+    /// Nor is there anything to be locked in one whose key was destroyed.
     fn doubted_bound(&self, row: &BucketRow, doubts: &Doubts<'_>) -> LockBound {
-        match self.lock_bound(row) {
+        let bound = self.lock_bound(row);
+        let was_destroyed = bound.as_ref().is_ok_and(|bound| bound.is_key_destroyed);
+        if (doubts.is_keystore_later || was_destroyed) && (doubts.lacks_key)(row) {
+            return LockBound {
+                is_key_destroyed: true,
+                ..LockBound::UNKNOWN
+            };
+        }
+        match bound {
             Ok(bound)
                 if (bound.is_left_to_erase || doubts.ordered.contains(&row.id))
                     && !(doubts.has_catalog)(row.id) =>

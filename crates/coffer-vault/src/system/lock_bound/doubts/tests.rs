@@ -67,6 +67,7 @@ const GOVERNANCE: LockBound = LockBound {
     governance_until_ms: Some(7),
     has_hold: false,
     is_left_to_erase: false,
+    is_key_destroyed: false,
 };
 
 /// What it says of orders, locks, keys and subjects.
@@ -98,10 +99,10 @@ fn a_stop_leaves_all_of_it_or_nothing() {
     let doubts = || Doubts {
         orders: true,
         ordered: HashSet::from([kept]),
-        has_catalog: &|_| true,
         key_releases: vec![LEVEL],
         subjects: true,
         commit_count: 1_000,
+        ..Doubts::of_locks(&|_| true)
     };
     let before = (true, GOVERNANCE, false, [false; 2]);
     let after = (false, LockBound::UNKNOWN, true, [true; 2]);
@@ -152,6 +153,32 @@ fn what_was_left_out_to_be_erased_has_the_locks_of_its_order_until_it_is_found()
     system.doubt_found(|id| id != lost).unwrap();
     assert_eq!(bound(&system, "ordered"), unknown);
     assert_eq!(doubt(&[], &[there]), [unknown; 3]);
+}
+
+/// A keystore that is not of after the database may be of before the bucket was made.
+#[test]
+fn a_key_that_is_lacking_was_destroyed_where_the_keystore_is_the_later_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let system = open(&dir);
+    add_bucket(&system, "kept", GOVERNANCE);
+    let doubt = |lacks_key: bool, is_keystore_later: bool| {
+        let doubts = Doubts {
+            lacks_key: &|_| lacks_key,
+            is_keystore_later,
+            ..Doubts::of_locks(&|_| true)
+        };
+        system.doubt(doubts).unwrap();
+        bound(&system, "kept")
+    };
+    let destroyed = LockBound {
+        is_key_destroyed: true,
+        ..LockBound::UNKNOWN
+    };
+    assert_eq!(doubt(true, false), LockBound::UNKNOWN);
+    assert_eq!(doubt(false, true), LockBound::UNKNOWN);
+    assert_eq!(doubt(true, true), destroyed);
+    assert_eq!(doubt(true, false), destroyed, "it was known before");
+    assert_eq!(doubt(false, false), LockBound::UNKNOWN, "it is there again");
 }
 
 #[test]
