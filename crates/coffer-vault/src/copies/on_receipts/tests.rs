@@ -202,7 +202,7 @@ fn a_receipt_without_ids_stays_pending_where_the_log_is_in_doubt() {
         let other = log_made_at(log.made_ms + by_ms);
         assert!(!waits_for(&erased.receipt, &other));
         let waiting = erased.is_taken_by(&other);
-        assert_eq!(waiting, [erased.receipt.id.clone()], "{by_ms}");
+        assert_eq!(waiting, std::slice::from_ref(&erased.receipt.id), "{by_ms}");
         assert!(erased.says_pending(), "{by_ms}");
     }
     // Which was made at the same moment is the same.
