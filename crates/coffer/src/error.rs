@@ -262,6 +262,11 @@ impl Error {
         }
     }
 
+    /// Whether another has the folder.
+    pub fn is_of_folder_in_use(&self) -> bool {
+        matches!(self, Self::Vault(VaultError::FolderInUse { .. }))
+    }
+
     /// For programs: a word that stays the same.
     pub fn code(&self) -> &str {
         match self {

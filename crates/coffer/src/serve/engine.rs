@@ -72,6 +72,7 @@ pub async fn serve_engine(
         taken: Some((listeners, gateways)),
         tending,
         disk: Disk::default(),
+        has_followed: false,
     };
     let mut has_begun = false;
     let mut wait = GATEWAY_RETRY;
@@ -89,8 +90,9 @@ pub async fn serve_engine(
             Ok(Ended::Stopped) => break Ok(()),
             Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),
             Err(error @ Error::Unclosed { .. }) => break Err(error),
-            // The store is away, or something of the turn before has not ended yet.
-            Err(error) if has_begun => {
+            // The store is away, or something of the turn before has not ended yet; or a command
+            // that found no server for an instant has the folder.
+            Err(error) if has_begun || gateway.has_followed && error.is_of_folder_in_use() => {
                 tracing::warn!(%error, "this gateway takes no part now, and tries again");
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}
@@ -120,6 +122,7 @@ struct EngineGateway {
     taken: Option<(Listeners, TcpListener)>,
     tending: Tending,
     disk: Disk,
+    has_followed: bool,
 }
 
 impl EngineGateway {
@@ -158,6 +161,7 @@ impl EngineGateway {
             engine: Some(self.keeper.clone()),
         };
         let ended = serve_standby(&mut self.config, following, listeners, watched).await?;
+        self.has_followed = true;
         if let Ended::TakenOver(_) = ended {
             self.taken = Some((Listeners::take(&self.config)?, gateways));
         }
