@@ -74,8 +74,7 @@ pub enum Way {
     Auto,
     /// Always by TLS
     Tls,
-    /// Sealed, and an error where the bucket has none; up to 16 KiB, and what the server has no
-    /// ticket for just then, go by TLS
+    /// Sealed, or an error; up to 16 KiB, and what gets no ticket just then, goes by TLS
     Sealed,
 }
 
