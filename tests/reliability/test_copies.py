@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from harness.auditing import eventually
 from harness.clients import s3_client
 from harness.content import MIB, content
 from harness.disks import needs_mount, small_disk
@@ -107,7 +108,9 @@ def test_an_authority_that_can_t_sign_is_told_at_the_start(own_server, tmp_path,
         key.write_text(text.replace(text[60:64], "AAAA"))
     before = len(server.log())
     server.start()
-    told = [line for line in server.log()[before:].splitlines() if "can't be renewed" in line]
+    told = eventually(
+        lambda: [line for line in server.log()[before:].splitlines() if "can't be renewed" in line]
+    )
     assert len(told) == 1 and "tls/ca.key" in told[0], server.log()[before:]
     assert "coffer tls renew-authority" in told[0] and "put back a copy" in told[0], told
     s3_client(server).create_bucket(Bucket=BUCKET)

@@ -2,15 +2,19 @@
 
 mod customer_keys;
 
-mod copies;
-pub(crate) mod details;
 mod outcome;
+
+mod copies;
+
+pub(crate) mod details;
 
 pub(crate) mod mismatches;
 
 mod reads;
 
 mod sharing;
+
+mod limits;
 
 mod unsettled;
 
@@ -20,14 +24,14 @@ use std::borrow::Cow;
 
 use coffer_vault::version::Absent;
 use coffer_vault::{
-    AdministrationError, BackupError, ChecksumError, CopyError, SubjectLimit, VaultError,
-    files_run_out,
+    AdministrationError, BackupError, ChecksumError, CopyError, VaultError, files_run_out,
 };
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
 use self::copies::{not_fetched, standing, unacknowledged};
 use self::customer_keys::from_customer_key;
+use self::limits::from_limit;
 use self::reads::{invalid_range, not_modified};
 pub(crate) use self::reads::{marker_has_none, no_version};
 use self::sharing::from_sharing;
@@ -122,9 +126,8 @@ fn from_administration(error: &AdministrationError) -> S3Error {
         E::RoleMissing { .. } => s3_error!(AccessDenied, "Access Denied"),
         E::ToldToAll => s3_error!(AccessDenied, "Access Denied: {error}"),
         E::NoObjectLock | E::ConfigurationsFull { .. } => s3_error!(InvalidRequest, "{error}"),
-        E::LockNeedsVersions | E::BucketKeyDestroyed { .. } => {
-            s3_error!(InvalidBucketState, "{error}")
-        }
+        E::LockNeedsVersions => s3_error!(InvalidBucketState, "{error}"),
+        E::BucketKeyDestroyed { .. } => s3_error!(InvalidBucketState, "{error}"),
         E::BucketKeyMissing { .. } => s3_error!(InternalError, "{error}"),
         E::LockNotRecorded => s3_error!(ServiceUnavailable, "{error}"),
         E::LockTooLong { .. } | E::LockInPast => s3_error!(InvalidArgument, "{error}"),
@@ -134,28 +137,6 @@ fn from_administration(error: &AdministrationError) -> S3Error {
             error.to_string(),
         ),
         _ => from_storage(VaultError::Administration(error.clone())),
-    }
-}
-
-/// S3 has a code of its own for buckets alone. Waiting does not help who has too many uploads, so
-/// that is nothing on which clients try again.
-fn from_limit(reached: SubjectLimit) -> S3Error {
-    match reached {
-        SubjectLimit::Buckets { limit } => s3_error!(
-            TooManyBuckets,
-            "This access key's subject has made {limit} buckets, as many as one may have: delete \
-             some, or have a system administrator make them (coffer bucket create)"
-        ),
-        SubjectLimit::Uploads { limit } => custom(
-            "QuotaExceeded",
-            StatusCode::FORBIDDEN,
-            format!(
-                "This access key's subject has {limit} multipart uploads under way, as many as one \
-                 may have: complete some, abort those that ListMultipartUploads lists, or have the \
-                 operator end old ones (coffer bucket end-uploads)"
-            ),
-        ),
-        other => s3_error!(SlowDown, "Please reduce your request rate: {other}"),
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use coffer_durable::sync_folder;
 
-use super::cache::{KEPT, empty_buckets, entries_of, remove};
+use super::cache_files::{KEPT, empty_buckets, entries_of, remove};
 use crate::backup::BACKUP_FILE;
 use crate::data_folder::{ENGINE_FILE, Folder, failed};
 use crate::error::Result;

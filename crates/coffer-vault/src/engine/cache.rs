@@ -10,27 +10,16 @@ use std::path::Path;
 use coffer_durable::rfc3339;
 use coffer_replica::{CopyRecord, Place, ReplicaError};
 use coffer_seal::KeystoreId;
-use coffer_store::UNFINISHED;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::before::{put_back, set_aside};
-use crate::backup::{BACKUP_FILE, BackupRecord};
+use super::cache_files::{entries_of, remove};
+use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::data_folder::{ENGINE_FILE, Folder, failed, write_private};
 use crate::error::{CopyError, Result, VaultError};
 use crate::replica::target;
-
-/// What stays in its place in a cache whose log is there.
-pub(super) const KEPT: [&str; 7] = [
-    ENGINE_FILE,
-    UNFINISHED,
-    "tls",
-    "lock",
-    "lost+found",
-    "credentials",
-    BACKUP_FILE,
-];
 
 /// What stays in any case.
 const KEPT_ANYHOW: [&str; 4] = [ENGINE_FILE, "tls", "lock", "lost+found"];
@@ -213,37 +202,11 @@ fn refuse_others(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Leaves only blobs.
-pub(super) fn empty_buckets(buckets: &Path) -> Result<()> {
-    for bucket in entries_of(buckets)? {
-        for entry in entries_of(&bucket.path())? {
-            if entry.file_name() != "blobs" {
-                remove(&entry.path())?;
-            }
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn entries_of(folder: &Path) -> Result<Vec<fs::DirEntry>> {
-    let entries = fs::read_dir(folder).and_then(Iterator::collect);
-    entries.map_err(failed("read", folder))
-}
-
-pub(super) fn remove(path: &Path) -> Result<()> {
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    let removed = if is_folder {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    };
-    removed.map_err(failed("remove", path))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 mod tests {
     use super::*;
+    use crate::backup::BACKUP_FILE;
 
     fn place(name: &str) -> Place {
         Place::parse(&format!("s3://{name}/log")).unwrap()

@@ -15,11 +15,13 @@
 //! only who should try, and who may answer reads. The protocol, with what can fail, is in
 //! `docs/decisions/0061-an-engine-with-one-owner.md`.
 
+mod cache_files;
+
+mod before;
+
 mod cache;
 
 mod blobs;
-
-mod before;
 
 mod begun;
 

@@ -81,17 +81,12 @@ pub async fn serve_engine(
         let turned = turned.map_err(|error| error.of_folder(&gateway.config.data));
         // However it ended: the lease of one that does not serve is another's to take.
         keeper.wants(false);
-        if turned.is_err()
-            && let Err(error) = folder::put_back(&gateway.config.data).await
-        {
-            tracing::warn!(%error, "what this folder held before is in `before`, and is kept");
-        }
+        folder::put_back_unless(turned.is_ok(), &gateway.config.data).await;
         match turned {
             Ok(Ended::Stopped) => break Ok(()),
             Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),
             Err(error @ Error::Unclosed { .. }) => break Err(error),
-            // The store is away, or something of the turn before has not ended yet; or a command
-            // that found no server for an instant has the folder.
+            // The store is away, something of the turn before goes on, or a command has the folder.
             Err(error) if has_begun || gateway.has_followed && error.is_of_folder_in_use() => {
                 tracing::warn!(%error, "this gateway takes no part now, and tries again");
                 tokio::select! {

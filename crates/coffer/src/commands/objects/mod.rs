@@ -74,7 +74,7 @@ pub enum Way {
     Auto,
     /// Always by TLS
     Tls,
-    /// Sealed, or an error; up to 16 KiB, and what gets no ticket just then, goes by TLS
+    /// Sealed; objects of up to 16 KiB have no sealed form, some find no ticket: those go by TLS
     Sealed,
 }
 

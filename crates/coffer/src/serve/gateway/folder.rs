@@ -43,6 +43,16 @@ pub async fn put_back(data: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// The same after a turn, unless it reached one.
+pub async fn put_back_unless(is_reached: bool, data: &Path) {
+    if is_reached {
+        return;
+    }
+    if let Err(error) = put_back(data).await {
+        tracing::warn!(%error, "what this folder held before is in `before`, and is kept");
+    }
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
