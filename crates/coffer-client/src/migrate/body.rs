@@ -178,13 +178,7 @@ pub(super) async fn open_file(
     version: &ListedVersion,
 ) -> Result<Opened, MigrateError> {
     let path = folder.join(key);
-    let open = || {
-        if follows_links {
-            Source::open(&path)
-        } else {
-            Source::open_below(folder, &path)
-        }
-    };
+    let open = || Source::open_found(folder, &path, follows_links);
     let mut source = block_in_place(open)?;
     let pause = source.seen().pause(SystemTime::now());
     if source.seen().counts_seconds() && !pause.is_zero() {

@@ -130,12 +130,24 @@ impl Source {
         Self::of(file, path)
     }
 
-    /// Opens a file that was found below a folder, through no link: another user may have put one
-    /// there since, that leads to what only this user may read.
+    /// Opens a file that was found below a folder; where links are not followed, through none:
+    /// another user may have put one there since, that leads to what only this user may read.
     ///
     /// # Errors
     /// Those of [`open`](Self::open); [`MoverError::Unsuitable`] for a link on the way.
-    pub(crate) fn open_below(root: &Path, path: &Path) -> Result<Self, MoverError> {
+    pub(crate) fn open_found(
+        root: &Path,
+        path: &Path,
+        follows_links: bool,
+    ) -> Result<Self, MoverError> {
+        if follows_links {
+            Self::open(path)
+        } else {
+            Self::open_below(root, path)
+        }
+    }
+
+    fn open_below(root: &Path, path: &Path) -> Result<Self, MoverError> {
         let unsuitable = |problem| MoverError::Unsuitable {
             path: path.to_owned(),
             problem,

@@ -205,13 +205,7 @@ impl Mover {
     /// may go unseen: what is read meanwhile can't be noted, and would go twice after a break. A
     /// small one is compared by its bytes.
     async fn settled(&self, root: &Path, path: &Path) -> Result<Source, MoverError> {
-        let open = || {
-            if self.options.follow_links {
-                Source::open(path)
-            } else {
-                Source::open_below(root, path)
-            }
-        };
+        let open = || Source::open_found(root, path, self.options.follow_links);
         let source = block_in_place(open)?;
         let pause = source.seen().pause(SystemTime::now());
         if source.seen().bytes <= PART_BYTES || pause.is_zero() {
