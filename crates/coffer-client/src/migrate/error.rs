@@ -140,7 +140,7 @@ pub enum MigrateError {
     Emptied,
     /// What came is gone at the source.
     #[error(
-        "{} gone there: --delete removes what is gone, and --delete-all if that is all",
+        "{} gone there: --delete removes that, and --delete-all also where nothing is left there",
         came(*count)
     )]
     Gone {
