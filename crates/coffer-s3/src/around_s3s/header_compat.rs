@@ -163,10 +163,18 @@ fn plain_boolean(text: &[u8]) -> Option<&'static str> {
         .find(|plain| text.eq_ignore_ascii_case(plain.as_bytes()))
 }
 
+/// Looks at values first: nearly no request has one that is true or false, let alone in capitals.
 fn make_booleans_plain(headers: &mut HeaderMap) {
-    for name in BOOLEANS {
-        let value = single(headers, HeaderName::from_static(name));
-        if let Some(plain) = value.and_then(|text| plain_boolean(text.as_bytes())) {
+    let is_odd = |(name, value): &(&HeaderName, &HeaderValue)| {
+        let plain = plain_boolean(value.as_bytes());
+        plain.is_some_and(|plain| *value != plain) && BOOLEANS.contains(&name.as_str())
+    };
+    let odd: Vec<_> = { headers.iter().filter(is_odd) }
+        .map(|(name, _)| name.clone())
+        .collect();
+    for name in odd {
+        let plain = single(headers, name.clone()).and_then(|text| plain_boolean(text.as_bytes()));
+        if let Some(plain) = plain {
             headers.insert(name, HeaderValue::from_static(plain));
         }
     }
