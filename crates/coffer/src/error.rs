@@ -262,8 +262,8 @@ impl Error {
         }
     }
 
-    /// Whether another has the folder.
-    pub fn is_of_folder_in_use(&self) -> bool {
+    /// Whether another process has the folder.
+    pub fn is_folder_in_use(&self) -> bool {
         matches!(self, Self::Vault(VaultError::FolderInUse { .. }))
     }
 

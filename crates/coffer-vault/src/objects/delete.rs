@@ -153,7 +153,7 @@ impl Vault {
         };
         let on = names.iter().zip(&told);
         let on = on.map(|(name, told)| On::Told(name, told));
-        let mut outcomes = if names.is_empty() {
+        let outcomes = if names.is_empty() {
             Vec::new()
         } else {
             grant.change(Act::DeleteObject, on, delete).await?
@@ -165,12 +165,10 @@ impl Vault {
         if outcomes.iter().any(tells) {
             grant.note_read().await?;
         }
-        for outcome in &mut outcomes {
-            if let Err(error) = outcome {
-                let refused = std::mem::replace(error, VaultError::PreconditionFailed);
-                *error = self.missing(subject, grant.row(), refused);
-            }
-        }
+        let missing = |error| self.missing(subject, grant.row(), error);
+        let mut outcomes: Vec<_> = { outcomes.into_iter() }
+            .map(|outcome| outcome.map_err(missing))
+            .collect();
         for place in spared {
             outcomes.insert(place, Err(VaultError::AccessDenied));
         }

@@ -87,7 +87,7 @@ pub async fn serve_engine(
             Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),
             Err(error @ Error::Unclosed { .. }) => break Err(error),
             // The store is away, something of the turn before goes on, or a command has the folder.
-            Err(error) if has_begun || gateway.has_followed && error.is_of_folder_in_use() => {
+            Err(error) if has_begun || gateway.has_followed && error.is_folder_in_use() => {
                 tracing::warn!(%error, "this gateway takes no part now, and tries again");
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}
