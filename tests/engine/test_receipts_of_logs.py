@@ -27,7 +27,9 @@ def pending_erase(store, gateway):
     erase = ["bucket", "erase", "doomed", "--yes", "--json", "--data", gateway.data]
     done = coffer(*erase, text=True)
     assert done.returncode == 0 and "PENDING: copy engine" in done.stderr, done
-    return json.loads(done.stdout)
+    receipt = json.loads(done.stdout)
+    assert any(line.startswith("folders of this engine's") for line in receipt["remaining"])
+    return receipt
 
 
 def copy_told(server, receipt):

@@ -200,6 +200,7 @@ def test_a_copy_that_is_away_at_an_erase_is_pending_until_it_has_it(server, tmp_
         shown = ask(server, "receipt", "show", receipt["id"])
         return shown["copies"][0]["keystore"]["state"] == "taken" and shown
 
+    assert any(line.startswith("folders of standbys") for line in receipt["remaining"])
     shown = verified(server, until(settled, seconds=60))
     assert shown["signed_again_at"] > shown["erased_at"] and "PENDING" not in str(shown)
     assert shown["copies"][0]["keystore"]["taken_at"] > shown["erased_at"]

@@ -19,14 +19,27 @@ const NOISE: &str = "noise without the keys that were destroyed: no keystore was
 const BESIDE: &str = " (which may lie in that store as well, sealed by a passphrase or a token \
                       that the gateways share)";
 
+/// What may be in folders of gateways.
+const GATEWAYS: &str = "folders of this engine's gateways that did not follow it when the keys were \
+                        destroyed, for they were stopped or could not reach the store: each holds \
+                        the keystore with the keys, which opens with the root key of its time, and \
+                        the sealed data that it had, until it follows again or is removed by hand. \
+                        Which there are is not known";
+
+/// What may be in folders of standbys.
+const STANDBYS: &str = "folders of standbys of a sealed copy that holds a keystore: what was \
+                        destroyed opens there with an identity of the copy until they follow the \
+                        copy to a state without the keys, or are removed by hand. Which there are \
+                        is not known";
+
 /// What a receipt says of copies.
 pub(crate) struct OnReceipt {
     /// Those that could hold something of what was erased.
     pub(crate) copies: Vec<SealedCopy>,
     /// That others could not, in a sentence.
     pub(crate) passed: Option<String>,
-    /// What may remain where they are not known.
-    pub(crate) unknown: Option<String>,
+    /// What may remain where they are not known, and in folders of those who follow them.
+    pub(crate) unknown: Vec<String>,
 }
 
 impl Copies {
@@ -35,11 +48,8 @@ impl Copies {
     /// was made are passed over; where it is not known when that was, none is.
     pub(crate) fn on_receipts(&self, generation: u64, made_ms: Option<i64>) -> OnReceipt {
         let entries = self.registry.all();
-        let unknown = (!self.is_readable).then(|| {
-            "sealed copies: which there are is not known, for the file `copies` in the data folder \
-             does not open"
-                .to_owned()
-        });
+        let unreadable = "sealed copies: which there are is not known, for the file `copies` in \
+                          the data folder does not open";
         let is_passed = |entry: &&Entry| made_ms.is_some_and(|at| ended_before(entry, at));
         let (passed, told): (Vec<_>, Vec<_>) = entries.iter().partition(is_passed);
         let passed = (!passed.is_empty()).then(|| {
@@ -49,6 +59,13 @@ impl Copies {
                  of it was ever in them, and are not listed: {count}"
             )
         });
+        let has_standbys = |entry: &&Entry| !entry.is_log() && entry.keystore.is_some();
+        let unknown = [
+            (!self.is_readable).then_some(unreadable),
+            told.iter().any(|entry| entry.is_log()).then_some(GATEWAYS),
+            told.iter().any(has_standbys).then_some(STANDBYS),
+        ];
+        let unknown = unknown.into_iter().flatten().map(str::to_owned).collect();
         let told = told.into_iter().map(|entry| on_receipt(entry, generation));
         OnReceipt {
             copies: told.collect(),
