@@ -1,6 +1,7 @@
 """What becomes of a gateway's folder when its store shows no log any more, or another one."""
 
 import contextlib
+import json
 import time
 
 import pytest
@@ -50,6 +51,27 @@ def test_the_last_cache_of_a_lost_log_stays_though_another_engine_begins_there(
             first.start(20)
         assert kept(first) == before
         assert [it["Name"] for it in fresh.list_buckets()["Buckets"]] == ["new"]
+
+
+def test_a_cache_that_noted_nothing_of_its_log_takes_no_other(tmp_path, store, first):
+    written(first)
+    first.stop()
+    before = held(first)
+    empty(store)
+    with Gateway(tmp_path / "three", url_at(store)) as third:
+        fresh = client(third, third.credentials())
+        answered(lambda: fresh.create_bucket(Bucket="new"), 30)
+        third.stop()
+    path = first.data / "engine.json"
+    mark = json.loads(path.read_text())
+    del mark["record"]
+    # As an earlier version left it; as one does that can't be read; and where it is lost.
+    for text in (json.dumps(mark), "{}", None):
+        path.unlink() if text is None else path.write_text(text)
+        with pytest.raises(StartError, match="is of another engine|is damaged|holds something"):
+            first.start(20)
+        assert held(first) == before, text
+        assert read_offline(first), text
 
 
 def test_an_altered_id_is_told_as_such_and_not_as_damaged_heads(store, first):

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use coffer_durable::{Access, Slot};
+use coffer_seal::KeystoreId;
 
 use crate::error::KeysError;
 use crate::keystore::copy::{FoundCopy, HEADER_BYTES};
@@ -15,6 +16,8 @@ use crate::limits::{FRAME_BYTES, SLOT_BYTES};
 pub enum CopyView {
     /// Magic, format and checksum are right.
     Whole {
+        /// The keystore's id, as it says in the clear.
+        id: KeystoreId,
         /// The keystore's generation in this copy.
         generation: u64,
         /// Where in the file its sealed body is.
@@ -46,6 +49,7 @@ pub fn inspect_keystore(path: &Path) -> Result<[CopyView; 2], KeysError> {
                 let copy_bytes = copy.as_bytes().len();
                 let sealed_start = start + HEADER_BYTES as u64;
                 CopyView::Whole {
+                    id: copy.keystore_id(),
                     generation: copy.generation(),
                     sealed: sealed_start..sealed_start + (copy_bytes - FRAME_BYTES) as u64,
                     has_remains: bytes[copy_bytes..].iter().any(|byte| *byte != 0),

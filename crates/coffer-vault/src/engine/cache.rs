@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use coffer_durable::rfc3339;
+use coffer_keys::{CopyView, inspect_keystore};
 use coffer_replica::{CopyRecord, Place, ReplicaError};
 use coffer_seal::KeystoreId;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,11 @@ struct Mark {
 impl Mark {
     fn kept(&self) -> Option<CopyRecord> {
         self.record.as_ref().and_then(CopyRecord::kept)
+    }
+
+    /// That of a folder, as far as there is one that can be read.
+    fn kept_in(data: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(data.join(ENGINE_FILE)).ok()?).ok()
     }
 
     fn write(&self, data: &Path) -> Result<()> {
@@ -125,24 +131,66 @@ pub(super) fn check_cache(data: &Path, from: &Place, has_log: bool) -> Result<()
 }
 
 /// Refuses a cache whose log is not the one that its store shows now: what is in it may be all that
-/// is left of its own. Where the store lost what the log says of itself, nothing tells.
+/// is left of its own. One that noted nothing of its log knows it by the keystore that it holds.
+/// Where the store lost what the log says of itself, nothing tells.
 ///
 /// # Errors
-/// [`ReplicaError::OtherCopy`]; of the store.
+/// [`ReplicaError::OtherCopy`]; of the folder; of the store.
 pub async fn check_own_log(data: &Path, from: &Place) -> Result<()> {
     let (folder, place) = (data.to_owned(), from.clone());
-    let opened = move || Ok((noted_record(&folder), place.open(false)?));
-    let (Some(noted), store) = blocking(opened).await? else {
+    let opened = move || Ok((KnownLog::of(&folder), place.open(false)?));
+    let (Some(known), store) = blocking(opened).await? else {
         return Ok(());
     };
     match CopyRecord::read(&*store).await {
-        Ok(found) => Ok(noted.check_own(&found)?),
+        Ok(found) => known.check(&found, data),
         Err(ReplicaError::NoCopy | ReplicaError::RecordLost | ReplicaError::RecordUnreadable) => {
             Ok(())
         }
         Err(error) => Err(error.into()),
     }
 }
+
+/// What a cache knows its log by.
+enum KnownLog {
+    /// What the log said of itself.
+    Noted(CopyRecord),
+    /// The ids of the keystore that it left here.
+    Left(Vec<String>),
+}
+
+impl KnownLog {
+    /// None of a folder that holds nothing of a log. Blocks.
+    fn of(data: &Path) -> Option<Self> {
+        let mark = Mark::kept_in(data)?;
+        if let Some(record) = mark.kept() {
+            return Some(Self::Noted(record));
+        }
+        // What a first start left that did not make its log is of none.
+        let copies = mark
+            .had_log
+            .then(|| inspect_keystore(&data.join("keystore")));
+        let copies = copies?.ok()?;
+        let ids = copies.into_iter().filter_map(|copy| match copy {
+            CopyView::Whole { id, .. } => Some(id.to_string()),
+            CopyView::Newer { .. } | CopyView::Damaged => None,
+        });
+        let ids: Vec<_> = ids.collect();
+        (!ids.is_empty()).then_some(Self::Left(ids))
+    }
+
+    fn check(&self, found: &CopyRecord, data: &Path) -> Result<()> {
+        match self {
+            Self::Noted(record) => Ok(record.check_own(found)?),
+            Self::Left(ids) if ids.contains(&found.keystore) => Ok(()),
+            Self::Left(_) => Err(target(data, OTHER_ENGINE)),
+        }
+    }
+}
+
+const OTHER_ENGINE: &str = "its keystore is of another engine than copy.json in this store says, \
+                            and may be all that is left of that one: put back what was there; for \
+                            the engine that is there now take another folder";
 
 /// Notes that the log is there now that was begun in this folder, and what it says of itself.
 pub(super) fn note_log(data: &Path, from: &Place, record: CopyRecord) -> Result<()> {
@@ -156,8 +204,7 @@ pub(super) fn note_log(data: &Path, from: &Place, record: CopyRecord) -> Result<
 
 /// What the log said of itself that a cache is of, as far as it was noted. Blocks.
 pub(crate) fn noted_record(data: &Path) -> Option<CopyRecord> {
-    let text = fs::read(data.join(ENGINE_FILE)).ok()?;
-    serde_json::from_slice::<Mark>(&text).ok()?.kept()
+    Mark::kept_in(data)?.kept()
 }
 
 fn value_of(record: &CopyRecord) -> Result<Value> {
