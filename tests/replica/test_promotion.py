@@ -137,6 +137,19 @@ def check_the_fence_lasts(server):
         server.arguments = [*fenced[:-2], *more]
         with pytest.raises(StartError, match="(?s)fenced off by its copy.*--end-fence"):
             server.start()
+    # Where the file that has its copies is moved away, or does not open.
+    copies = server.data / "copies"
+    known = copies.read_bytes()
+    for text in (None, b"damaged"):
+        copies.unlink() if text is None else copies.write_bytes(text)
+        server.arguments = fenced[:-2]
+        with pytest.raises(StartError, match="(?s)fenced off by its copy.*--end-fence"):
+            server.start()
+        server.arguments = fenced
+        server.start()
+        assert "fenced off" in writes(server)
+        server.kill()
+    copies.write_bytes(known)
     # Where its copy is away as well: it is noted, and not asked.
     server.data.parent.parent.joinpath("copy").rename(server.data.parent.parent / "away")
     server.arguments = fenced

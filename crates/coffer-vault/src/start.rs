@@ -29,7 +29,7 @@ use crate::gateways::Followers;
 use crate::limits::READS_LAST;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::quotas::QuotaOf;
-use crate::system::{LockTime, System};
+use crate::system::{FenceNote, LockTime, System};
 use crate::transfers::Transfers;
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
 
@@ -120,7 +120,7 @@ impl Inner {
         }
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
-        let gate = Arc::new(gate_of(options, &copies));
+        let gate = Arc::new(gate_of(options, &copies, &system)?);
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let open_buckets = open_buckets.gated_by(gate.clone(), options.cache.clone());
         let placed = place_buckets(&open_buckets, &system);
@@ -201,12 +201,12 @@ fn open_state(
 }
 
 /// What keeps this server from changing anything, as it is started, and as was noted before.
-fn gate_of(options: &VaultOptions, copies: &Copies) -> ChangeGate {
+fn gate_of(options: &VaultOptions, copies: &Copies, system: &System) -> Result<ChangeGate> {
     let gate = ChangeGate::new(options.standby.as_ref(), options.fenced_by.clone());
-    if let Some((copy, why)) = copies.registry.fenced_off() {
+    if let Some(FenceNote { copy, why }) = copies.fenced_off(system)? {
         gate.ended(&copy, why);
     }
-    gate.by_right(options.engine.as_ref().map(EngineSeat::right))
+    Ok(gate.by_right(options.engine.as_ref().map(EngineSeat::right)))
 }
 
 /// Looks at what there is, makes the first subject where there is none, and completes what was
@@ -219,8 +219,12 @@ fn put_in_order(
     options: &VaultOptions,
 ) -> Result<(Freshness, Audit)> {
     let fenced_by = options.fenced_by.as_ref();
-    copies.check_fenced_off(fenced_by, options.ends_fence)?;
-    copies.check_fence(fenced_by)?;
+    if copy.is_some() || options.engine.is_some() {
+        // It is of the server that this was copied from.
+        system.forget_fence()?;
+    }
+    copies.check_fenced_off(system, fenced_by, options.ends_fence)?;
+    copies.check_fence(system, fenced_by)?;
     let accepts_rollback = options.accept_rollback;
     let freshness = Freshness::open(folder, keystore.clone())?;
     if options.engine.is_some() {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{CopyError, Result, Rollback};
 use crate::fence::FencedBy;
+use crate::system::{FenceNote, System};
 
 mod registry;
 
@@ -82,14 +83,32 @@ impl Copies {
         );
     }
 
+    /// By which copy it was noted that this server is fenced off, and what showed it. The file
+    /// `copies` may be lost, or moved away where it does not open.
+    pub(crate) fn fenced_off(&self, system: &System) -> Result<Option<FenceNote>> {
+        match self.registry.fenced_off() {
+            Some((copy, why)) => Ok(Some(FenceNote { copy, why })),
+            None => system.fence_note(),
+        }
+    }
+
     /// Refuses a start that would take changes though another serves in this server's place, as
     /// was noted, unless it is said that this counts no more.
-    pub(crate) fn check_fenced_off(&self, by: Option<&FencedBy>, ends_fence: bool) -> Result<()> {
-        let Some((name, why)) = self.registry.fenced_off() else {
+    pub(crate) fn check_fenced_off(
+        &self,
+        system: &System,
+        by: Option<&FencedBy>,
+        ends_fence: bool,
+    ) -> Result<()> {
+        let Some(FenceNote { copy: name, why }) = self.fenced_off(system)? else {
             return Ok(());
         };
         if ends_fence {
-            self.registry.forget_fences()?;
+            // Of a file that does not open nothing is known, and nothing is written over.
+            if self.is_readable {
+                self.registry.forget_fences()?;
+            }
+            system.forget_fence()?;
             tracing::warn!(
                 copy = name,
                 "this server was fenced off, and goes on by itself, as was asked for \
@@ -104,11 +123,15 @@ impl Copies {
     }
 
     /// Refuses a start that is to be fenced by a copy that there is not: nothing could be changed,
-    /// not even a copy made.
-    pub(crate) fn check_fence(&self, by: Option<&FencedBy>) -> Result<()> {
+    /// not even a copy made. One that is known to have ended this server's turn is asked no more.
+    pub(crate) fn check_fence(&self, system: &System, by: Option<&FencedBy>) -> Result<()> {
         let Some(by) = by.filter(|_| self.is_readable) else {
             return Ok(());
         };
+        let noted = self.fenced_off(system)?;
+        if noted.is_some_and(|noted| noted.copy == by.copy) {
+            return Ok(());
+        }
         let current = self.registry.current();
         if current.iter().any(|entry| entry.name == by.copy) {
             return Ok(());

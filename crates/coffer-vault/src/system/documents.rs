@@ -14,6 +14,12 @@ use crate::error::{Result, VaultError};
 use crate::system::key_releases::LEVEL_KEY_RELEASES;
 use crate::system::{Held, KeyReleases, System};
 
+mod fence_note;
+
+pub(crate) use self::fence_note::FenceNote;
+
+use self::fence_note::FENCED_OFF;
+
 /// A kind of documents: its table.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
@@ -208,8 +214,8 @@ impl System {
             run(transaction, orphans, ())?;
             let orphans =
                 "DELETE FROM bucket_configuration WHERE bucket_id NOT IN (SELECT id FROM bucket)
-                 AND kind <> ?";
-            run(transaction, orphans, [LEVEL_KEY_RELEASES])?;
+                 AND kind NOT IN (?, ?)";
+            run(transaction, orphans, [LEVEL_KEY_RELEASES, FENCED_OFF])?;
             match released {
                 Some(released) => System::add_key_releases(transaction, level_id, released)?,
                 None => System::forget_key_releases(transaction, level_id)?,

@@ -8,6 +8,7 @@ use super::Round;
 use crate::blocking::blocking;
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::FenceState;
+use crate::system::FenceNote;
 
 impl Round {
     /// Whether this copy fences the server off.
@@ -77,8 +78,13 @@ impl Round {
         let Some(why) = inner.gate.ended_by(self.name()) else {
             return;
         };
-        let id = self.entry.id;
-        let noted = blocking(move || inner.copies.registry.note_fenced_off(id, why)).await;
+        let (id, copy) = (self.entry.id, self.name().to_owned());
+        let noted = blocking(move || {
+            let in_copies = inner.copies.registry.note_fenced_off(id, why.clone());
+            inner.system.note_fence(&FenceNote { copy, why })?;
+            in_copies
+        });
+        let noted = noted.await;
         if let Err(error) = noted {
             tracing::error!(
                 copy = self.name(),
