@@ -145,6 +145,8 @@ def test_arguments_are_told_by_name(server, s3, bucket):
             Bucket=bucket, ContinuationToken="?"
         ),
         ("partNumber", "0"): lambda: s3.upload_part(**where, PartNumber=0, UploadId="u", Body=b"a"),
+        ("partNumber", "-1"): lambda: s3.get_object(**where, PartNumber=-1),
+        ("partNumber", "10001"): lambda: s3.get_object(**where, PartNumber=10_001),
         ("x-amz-copy-source-range", "bytes=1-"): lambda: s3.upload_part_copy(
             **where,
             PartNumber=1,
@@ -162,6 +164,8 @@ def test_arguments_are_told_by_name(server, s3, bucket):
         told = details(error)
         assert (told["ArgumentName"], told["ArgumentValue"]) == (name, value)
         assert not [header for header in error.headers if header.startswith("x-coffer-")]
+    status, _, body = raw.send(server, "HEAD", f"/{bucket}/a", query="partNumber=0")
+    assert (status, body) == (400, b"")
     _, _, body = raw.send(server, "GET", f"/{bucket}", query="max-keys=few")
     told = elements(body)
     assert (told["ArgumentName"], told["ArgumentValue"]) == ("max-keys", "few")

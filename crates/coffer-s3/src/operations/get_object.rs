@@ -14,15 +14,16 @@ use coffer_vault::{
 use futures::Stream;
 use http::{HeaderMap, HeaderValue, Uri};
 use s3s::dto::{
-    ChecksumMode, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
+    self, ChecksumMode, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
     StreamingBlob,
 };
 use s3s::stream::{ByteStream, RemainingLength};
-use s3s::{Body, S3Error, S3Request, S3Response, S3Result, StdError, s3_error};
+use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, StdError, s3_error};
 
 use crate::around_s3s::finish_response::StatusInstead;
 use crate::checksums::algorithms::kind;
 use crate::checksums::fields::set_checksum;
+use crate::errors::details::of_argument;
 use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::http::percent::form_pairs;
@@ -92,6 +93,17 @@ fn check_overrides(caller: &Caller, uri: &Uri) -> S3Result {
     Ok(())
 }
 
+/// What is asked for of an object; a part number that is none is told by its name.
+fn requested(range: Option<dto::Range>, part: Option<i32>) -> S3Result<RangeRequest> {
+    let asked = ranges::requested(range, part);
+    asked.map_err(|error| match part {
+        Some(number) if *error.code() == S3ErrorCode::InvalidArgument => {
+            of_argument(error, "partNumber", &number.to_string())
+        }
+        _ => error,
+    })
+}
+
 /// `GetObject`.
 pub(crate) async fn get_object(
     vault: &Vault,
@@ -105,7 +117,7 @@ pub(crate) async fn get_object(
     let sealed = answers::is_asked(&caller, headers(&request));
     let input = request.input;
     let which = names::which(input.version_id.as_deref())?;
-    let asked = ranges::requested(input.range, input.part_number)?;
+    let asked = requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
     let place = (&bucket, &name);
     let options = ReadOptions {
@@ -279,7 +291,7 @@ pub(crate) async fn head_object(
     let brought = customer_key::of_object(headers(&request))?;
     let input = request.input;
     let which = names::which(input.version_id.as_deref())?;
-    let asked = ranges::requested(input.range, input.part_number)?;
+    let asked = requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
     let place = (&bucket, &name);
     let options = ReadOptions {
