@@ -69,6 +69,18 @@ def test_locks_tags_and_lists_are_not_told_while_they_are_in_doubt(server, s3, f
     assert s3.get_object_tagging(**kept)["TagSet"] == RED["TagSet"]
 
 
+def test_what_headers_tell_of_a_lock_is_right_soon_after_the_disk_is_well(s3, failing):
+    kept = {"Bucket": BUCKET, "Key": "kept"}
+    s3.put_object(**kept, Body=b"x")
+    failing.fail(LOG)
+    assert status(lambda: s3.put_object_legal_hold(**kept, LegalHold=ON)) == 500
+    failing.heal()
+    until = time.monotonic() + COUNTED_SECONDS
+    while s3.head_object(**kept).get("ObjectLockLegalHoldStatus") != "ON":
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
 def test_a_lock_in_doubt_keeps_from_an_erase(server, s3, failing):
     """The locks of a bucket are counted before it is erased."""
     kept = {"Bucket": BUCKET, "Key": "kept"}

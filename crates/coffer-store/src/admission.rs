@@ -90,6 +90,9 @@ pub trait Admission: Send + Sync {
 
     /// Told, once, what has become of a write that was admitted.
     fn settle(&self, change: Change, settled: Settled);
+
+    /// Told that it is in doubt what has become of a write that changes nothing that is counted.
+    fn doubted(&self);
 }
 
 /// A write that was admitted. It is in doubt what has become of it unless that is told.

@@ -94,12 +94,15 @@ impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
     }
 
     fn answer(self: Box<Self>, failed: Option<StoreError>) {
-        if let Some(admitted) = self.admitted {
-            admitted.settle(match failed {
-                None => Settled::Done,
-                Some(StoreError::InDoubt) => Settled::InDoubt,
-                Some(_) => Settled::Undone,
-            });
+        let settled = match failed {
+            None => Settled::Done,
+            Some(StoreError::InDoubt) => Settled::InDoubt,
+            Some(_) => Settled::Undone,
+        };
+        match (self.admitted, self.admission) {
+            (Some(admitted), _) => admitted.settle(settled),
+            (None, Some(admission)) if settled == Settled::InDoubt => admission.doubted(),
+            (None, _) => {}
         }
         let outcome = match (failed, self.outcome) {
             // Its own failure tells more than that of the transaction that it broke. A refusal

@@ -313,6 +313,16 @@ impl Admission for OfCatalog {
             bucket.settled += 1;
         }
     }
+
+    fn doubted(&self) {
+        let mut ledger = self.ledger.0.ledger.lock();
+        ledger.in_doubt.insert(self.bucket);
+        self.ledger.0.doubted.notify_one();
+        // A look that has begun says nothing of it.
+        if let Some(bucket) = ledger.buckets.get_mut(&self.bucket) {
+            bucket.settled += 1;
+        }
+    }
 }
 
 fn refuse_above(

@@ -202,7 +202,8 @@ async fn look_at_buckets(inner: Weak<Inner>) {
 }
 
 /// Looks again at buckets in which a commit has ended in doubt, soon after it is known whether it
-/// stands: until then quotas count what it would add, and what it would free.
+/// stands: until then quotas count what it would add, and what it would free, and reads go by the
+/// lists, tags and locks of before.
 async fn look_where_in_doubt(inner: Weak<Inner>) {
     let mut pause = DOUBTS_LOOK;
     loop {

@@ -74,6 +74,19 @@ fn what_is_freed_counts_until_that_is_certain_and_what_is_in_doubt_until_it_is_r
 }
 
 #[test]
+fn a_doubt_of_what_is_not_counted_stays_until_a_look_that_begins_after_it() {
+    let ledger = ledger();
+    let catalog = ledger.admission(BUCKETS[0]);
+    let look = || ledger.begin_look(BUCKETS[0]);
+    let before = look();
+    catalog.doubted();
+    ledger.end_look(BUCKETS[0], &before, bytes(0));
+    assert_eq!(ledger.in_doubt(), [BUCKETS[0]]);
+    ledger.end_look(BUCKETS[0], &look(), bytes(0));
+    assert!(ledger.in_doubt().is_empty());
+}
+
+#[test]
 fn what_was_not_read_is_told_until_it_is() {
     let ledger = QuotaLedger::default();
     for id in BUCKETS {
