@@ -1,4 +1,4 @@
-"""What becomes of a gateway's folder when its store shows no log any more, or another one."""
+"""What becomes of a gateway when its store shows no log any more, another one, or a copy of one."""
 
 import contextlib
 import json
@@ -72,6 +72,30 @@ def test_a_cache_that_noted_nothing_of_its_log_takes_no_other(tmp_path, store, f
             first.start(20)
         assert held(first) == before, text
         assert read_offline(first), text
+
+
+def test_a_copy_of_a_log_is_not_gone_on_with_while_a_gateway_serves_by_the_log(
+    tmp_path, store, first
+):
+    key = written(first)
+    at = s3_client(store)
+    for page in at.get_paginator("list_objects_v2").paginate(Bucket="log", Prefix="engine/"):
+        for item in page["Contents"]:
+            body = at.get_object(Bucket="log", Key=item["Key"])["Body"].read()
+            copied = item["Key"].replace("engine/", "copied/", 1)
+            at.put_object(Bucket="log", Key=copied, Body=body)
+    with Gateway(tmp_path / "copy", url_at(store, "copied")) as copy:
+        within(lambda: copy.process.poll() is not None, 20)
+        assert copy.kill() == 1
+        assert "has a copy of its log" in copy.log(), copy.log()
+        client(first, key).put_object(Bucket="notes", Key="later", Body=b"x")
+        # Where none serves by the log itself, its copy is a log as any other.
+        first.stop()
+        copy.start()
+        s3 = client(copy, key)
+        answered(lambda: s3.put_object(Bucket="notes", Key="here", Body=b"x"), 30)
+        names = [item["Key"] for item in s3.list_objects_v2(Bucket="notes")["Contents"]]
+        assert names == ["here", "small", "x"]
 
 
 def test_an_altered_id_is_told_as_such_and_not_as_damaged_heads(store, first):

@@ -15,6 +15,17 @@ use coffer_vault::{STANDBY_FOLDER, VaultError};
 /// A failure that ends the program.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A gateway was started on a copy of its engine's log.
+    #[error(
+        "the gateway at {address} serves this engine, and does not renew its lease in this store, \
+         which has a copy of its log: of two that go on with one log each would acknowledge what \
+         the other never has. Give the URL of the log itself; or stop the gateways of the other \
+         for good, and start again"
+    )]
+    CopiedLog {
+        /// Where the gateway takes requests.
+        address: String,
+    },
     /// The configuration file could not be read.
     #[error("configuration file {path} could not be read: {source}", path = path.display())]
     ConfigUnreadable {

@@ -37,9 +37,21 @@ pub enum Turn {
     Mine,
 }
 
+/// What was seen of another gateway's lease since this one looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    /// Not for long enough to tell.
+    NotYet,
+    /// It is renewed in this store, or none has it.
+    Kept,
+    /// It was not renewed for as long as it says it lasts, and has this address.
+    Silent(String),
+}
+
 /// What keeps the lease of one gateway, in a task of its own.
 pub struct LeaseKeeper {
     turns: watch::Receiver<Turn>,
+    others: watch::Receiver<Seen>,
     wants: watch::Sender<bool>,
     right: Term,
     hesitation: Hesitation,
@@ -72,6 +84,7 @@ struct Work {
     gateway: CopyId,
     address: String,
     turns: watch::Sender<Turn>,
+    others: watch::Sender<Seen>,
     wants: watch::Receiver<bool>,
     right: Term,
     hesitation: Hesitation,
@@ -108,6 +121,7 @@ impl LeaseKeeper {
         let place = LeasePlace::new(store);
         place.probe().await?;
         let (turns, seen_turns) = watch::channel(Turn::Unknown);
+        let (others, seen_others) = watch::channel(Seen::NotYet);
         let (wants, seen_wants) = watch::channel(false);
         let (right, hesitation) = (Term::default(), Hesitation::default());
         let work = Work {
@@ -115,6 +129,7 @@ impl LeaseKeeper {
             gateway: CopyId::random(),
             address: address.clone(),
             turns,
+            others,
             wants: seen_wants,
             right: right.clone(),
             hesitation: hesitation.clone(),
@@ -126,6 +141,7 @@ impl LeaseKeeper {
         };
         Ok(Self {
             turns: seen_turns,
+            others: seen_others,
             wants,
             right,
             hesitation,
@@ -142,6 +158,18 @@ impl LeaseKeeper {
     /// Whose turn it is.
     pub fn turns(&self) -> watch::Receiver<Turn> {
         self.turns.clone()
+    }
+
+    /// The address in a lease that another gateway has left, and that this one has never seen to be
+    /// renewed: the other is gone, or renews its lease in another store, of which this one is a
+    /// copy. Waits until it is known.
+    pub async fn silent_owner(&self) -> Option<String> {
+        let mut others = self.others.clone();
+        let seen = others.wait_for(|seen| *seen != Seen::NotYet).await.ok()?;
+        match &*seen {
+            Seen::Silent(address) if *address != self.address => Some(address.clone()),
+            Seen::Silent(_) | Seen::Kept | Seen::NotYet => None,
+        }
     }
 
     /// The right to serve of this time that the lease is held, or was.
@@ -207,11 +235,17 @@ impl Work {
             (Some(found), Some((seen, since))) if seen.lease == found.lease => {
                 now.saturating_sub(*since) > Duration::from_millis(found.lease.lasts_ms)
             }
-            (Some(found), _) => {
+            (Some(found), before) => {
+                if before.is_some() {
+                    self.others.send_replace(Seen::Kept);
+                }
                 self.seen = Some((found.clone(), ServingRight::now()));
                 false
             }
         };
+        if is_free {
+            self.note_silence(found.as_ref());
+        }
         let wants = *self.wants.borrow();
         if is_free && wants && self.is_due(now) {
             return self.take(found.as_ref()).await;
@@ -224,6 +258,19 @@ impl Work {
                 address: found.lease.address,
             },
             _ => Turn::Unknown,
+        });
+    }
+
+    /// A lease is free: whether another has left it that was never seen to renew it.
+    fn note_silence(&self, found: Option<&FoundLease>) {
+        let is_left = |lease: &&Lease| !lease.is_over && lease.gateway != self.gateway;
+        let left = found.map(|found| &found.lease).filter(is_left);
+        self.others.send_if_modified(|seen| {
+            let is_new = *seen == Seen::NotYet;
+            if is_new {
+                *seen = left.map_or(Seen::Kept, |lease| Seen::Silent(lease.address.clone()));
+            }
+            is_new
         });
     }
 
@@ -254,6 +301,7 @@ impl Work {
         right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
         *self.right.lock() = right;
         self.held = Some(held);
+        self.others.send_replace(Seen::Kept);
         self.tell(Turn::Mine);
     }
 
@@ -320,38 +368,4 @@ impl Work {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
-mod tests {
-    use object_store::memory::InMemory;
-    use tokio::time::timeout;
-
-    use super::*;
-
-    async fn has_it(keeper: &LeaseKeeper, within: Duration) -> bool {
-        let mut turns = keeper.turns();
-        let turn = timeout(within, turns.wait_for(|turn| *turn == Turn::Mine));
-        turn.await.is_ok()
-    }
-
-    #[tokio::test]
-    async fn a_gateway_without_room_leaves_a_free_lease_to_another() {
-        let store: Store = Arc::new(InMemory::new());
-        let keeper =
-            |name: &str| LeaseKeeper::begin_at(store.clone(), name.to_owned(), tokio::spawn);
-        let (full, other) = (
-            keeper("full").await.unwrap(),
-            keeper("other").await.unwrap(),
-        );
-        full.hesitation().set(true);
-        full.wants(true);
-        assert!(!has_it(&full, LEASE_LOOKS_EVERY * 4).await);
-        other.wants(true);
-        assert!(has_it(&other, LEASE_LOOKS_EVERY * 6).await);
-        assert!(!has_it(&full, LEASE_LOOKS_EVERY * 4).await);
-        // With room again it takes what is given back.
-        full.hesitation().set(false);
-        other.wants(false);
-        assert!(has_it(&full, LEASE_LOOKS_EVERY * 6).await);
-        full.end().await;
-        other.end().await;
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use coffer_vault::{
     AskedAt, BucketId, FollowerReads, ReadAnswer, ReadLease, ReadQuestion, Settling, StandbyLink,
     Turn,
 };
+use http::uri::Authority;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -167,18 +168,41 @@ impl Asking {
             Turn::Other { address } => address.parse().ok()?,
             Turn::Mine | Turn::Unknown => return None,
         };
-        let body = serde_json::to_vec(question).ok()?;
-        let mut request = Request::new(Full::from(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = at(&address, &"/".parse().ok()?)?;
-        told::mark_question(request.headers_mut());
-        let answer = self.pool.request(request).await;
-        let answer = answer.inspect_err(|error| {
-            tracing::debug!(%error, to = %address, "the gateway that serves was not asked");
-        });
-        let answer = answer.ok().filter(|answer| answer.status().is_success())?;
-        let body = Limited::new(answer.into_body(), READS_ANSWER_MAX_BYTES);
-        let body = body.collect().await.ok()?.to_bytes();
-        serde_json::from_slice(&body).ok()
+        put_at(&self.pool, &address, question).await
     }
+}
+
+/// Whether the gateway at this address serves the engine now, as it says itself: none says so that
+/// has not the engine's key.
+///
+/// # Errors
+/// Of the TLS library.
+pub async fn serves(identity: &GatewayIdentity, address: &str) -> Result<bool, Error> {
+    let Ok(address) = address.parse() else {
+        return Ok(false);
+    };
+    let pool = pool_of(identity)?;
+    let (question, _) = FollowerReads::default().question([]);
+    let answer = timeout(READS_ANSWER_WAIT, put_at(&pool, &address, &question)).await;
+    Ok(answer.is_ok_and(|answer| answer.is_some()))
+}
+
+async fn put_at(
+    pool: &Client<GatewayConnector, Full<Bytes>>,
+    address: &Authority,
+    question: &ReadQuestion,
+) -> Option<ReadAnswer> {
+    let body = serde_json::to_vec(question).ok()?;
+    let mut request = Request::new(Full::from(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = at(address, &"/".parse().ok()?)?;
+    told::mark_question(request.headers_mut());
+    let answer = pool.request(request).await;
+    let answer = answer.inspect_err(|error| {
+        tracing::debug!(%error, to = %address, "the gateway that serves was not asked");
+    });
+    let answer = answer.ok().filter(|answer| answer.status().is_success())?;
+    let body = Limited::new(answer.into_body(), READS_ANSWER_MAX_BYTES);
+    let body = body.collect().await.ok()?.to_bytes();
+    serde_json::from_slice(&body).ok()
 }

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::config::args::DataListen;
 use crate::connection::listen::local_address;
 use crate::error::Error;
-use crate::gateways::ask::ReadAsker;
+use crate::gateways::ask::{ReadAsker, serves};
 use crate::gateways::authority::share_authority;
 use crate::gateways::forward::Forwarder;
 use crate::gateways::identity::GatewayIdentity;
@@ -161,12 +161,10 @@ pub async fn serve_standby(
     };
     let server = Server::start(config, &first.vault, listeners, gateway)?;
     say_ready(&server, &first, engine.as_deref());
-    let taking = |keeper| take_over_in_turn(keeper, follower.link.clone(), server.status.clone());
-    let taking = engine.clone().map(taking);
-    let taking = taking.map(tokio::spawn);
-    let (ended, current, former) =
-        serve_turns(&server, &mut follower, first, (signals, reloads)).await;
-    if let Some(taking) = taking {
+    let taking = Taking::begin(engine.clone(), &first, &follower, &server)?;
+    let watched = (&mut *signals, reloads, taking.refused);
+    let (ended, current, former) = serve_turns(&server, &mut follower, first, watched).await;
+    if let Some(taking) = taking.task {
         taking.abort();
     }
     let goes_on = matches!(ended, Ok(Ended::Promoted | Ended::TakenOver(_)));
@@ -246,7 +244,7 @@ async fn serve_turns(
     server: &Server,
     follower: &mut Follower,
     first: ServedState,
-    (signals, reloads): (&mut Signals, &mut Reloads),
+    (signals, reloads, mut refused): (&mut Signals, &mut Reloads, mpsc::Receiver<Error>),
 ) -> (Result<Ended, Error>, ServedState, FormerStates) {
     let former = FormerStates::counted_by(follower.reads.former_count());
     let (mut current, mut former) = (first, former);
@@ -263,6 +261,7 @@ async fn serve_turns(
                 tracing::info!(signal = name, "stopping");
                 break Ok(Ended::Stopped);
             }
+            Some(error) = refused.recv() => break Err(error),
         };
         match turn {
             Ok(StandbyTurn::State(state)) => {
@@ -302,26 +301,65 @@ fn follower_gateway(
     Ok(Gateway::Follower(Box::new(forwarder), Arc::new(asker)))
 }
 
-/// Wants the lease, now that there is a state to go on from, and takes the log over when it has it;
-/// until then it is told who serves.
-async fn take_over_in_turn(keeper: Arc<LeaseKeeper>, link: StandbyLink, status: Status) {
+/// What takes the log of an engine over in its turn, beside what is served.
+struct Taking {
+    task: Option<JoinHandle<()>>,
+    /// Why it never will.
+    refused: mpsc::Receiver<Error>,
+}
+
+impl Taking {
+    fn begin(
+        engine: Option<Arc<LeaseKeeper>>,
+        first: &ServedState,
+        follower: &Follower,
+        server: &Server,
+    ) -> Result<Self, Error> {
+        let (refuses, refused) = mpsc::channel(1);
+        let mut task = None;
+        if let Some(keeper) = engine {
+            let identity = GatewayIdentity::of(&first.vault.gateway_key())?;
+            let link = follower.link.clone();
+            let told = tell_who_serves(keeper.turns(), server.status.clone());
+            task = Some(tokio::spawn(async move {
+                tokio::select! {
+                    taken = take_over_in_turn(&keeper, &identity, link) => {
+                        if let Err(error) = taken {
+                            let _ = refuses.send(error).await;
+                        }
+                    }
+                    () = told => {}
+                }
+            }));
+        }
+        Ok(Self { task, refused })
+    }
+}
+
+/// Wants the lease, now that there is a state to go on from, and takes the log over when it has it.
+async fn take_over_in_turn(
+    keeper: &LeaseKeeper,
+    identity: &GatewayIdentity,
+    link: StandbyLink,
+) -> Result<(), Error> {
+    // The gateway that has the lease may serve elsewhere: then this log is a copy of that one's.
+    if let Some(address) = keeper.silent_owner().await
+        && serves(identity, &address).await?
+    {
+        return Err(Error::CopiedLog { address });
+    }
     keeper.wants(true);
     let mut turns = keeper.turns();
-    let taken = async {
-        while turns.wait_for(|turn| *turn == Turn::Mine).await.is_ok() {
-            match link.take_over(keeper.right()).await {
-                Ok(()) => return,
-                Err(error) => {
-                    tracing::warn!(%error, "the engine's log could not be taken over yet");
-                }
+    while turns.wait_for(|turn| *turn == Turn::Mine).await.is_ok() {
+        match link.take_over(keeper.right()).await {
+            Ok(()) => break,
+            Err(error) => {
+                tracing::warn!(%error, "the engine's log could not be taken over yet");
             }
-            tokio::time::sleep(GATEWAY_RETRY).await;
         }
-    };
-    tokio::select! {
-        () = taken => {}
-        () = tell_who_serves(keeper.turns(), status) => {}
+        tokio::time::sleep(GATEWAY_RETRY).await;
     }
+    Ok(())
 }
 
 /// Where another gateway serves.

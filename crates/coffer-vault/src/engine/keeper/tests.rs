@@ -1,0 +1,52 @@
+//! Leases that are taken, left, and renewed elsewhere.
+
+use object_store::memory::InMemory;
+use tokio::time::timeout;
+
+use super::*;
+
+async fn has_it(keeper: &LeaseKeeper, within: Duration) -> bool {
+    let mut turns = keeper.turns();
+    let turn = timeout(within, turns.wait_for(|turn| *turn == Turn::Mine));
+    turn.await.is_ok()
+}
+
+#[tokio::test]
+async fn a_lease_that_is_renewed_elsewhere_is_told_from_one_that_is_renewed_here() {
+    let store: Store = Arc::new(InMemory::new());
+    let keeper = |name: &str| LeaseKeeper::begin_at(store.clone(), name.to_owned(), tokio::spawn);
+    let owner = keeper("owner").await.unwrap();
+    owner.wants(true);
+    assert!(has_it(&owner, LEASE_LOOKS_EVERY * 4).await);
+    let follower = keeper("follower").await.unwrap();
+    assert_eq!(follower.silent_owner().await, None);
+    owner.task.abort();
+    assert_eq!(follower.silent_owner().await, None, "it was renewed here");
+    // As a copy of the store has it.
+    let late = keeper("late").await.unwrap();
+    assert_eq!(late.silent_owner().await.as_deref(), Some("owner"));
+    let again = keeper("owner").await.unwrap();
+    assert_eq!(again.silent_owner().await, None, "it was this one's");
+}
+
+#[tokio::test]
+async fn a_gateway_without_room_leaves_a_free_lease_to_another() {
+    let store: Store = Arc::new(InMemory::new());
+    let keeper = |name: &str| LeaseKeeper::begin_at(store.clone(), name.to_owned(), tokio::spawn);
+    let (full, other) = (
+        keeper("full").await.unwrap(),
+        keeper("other").await.unwrap(),
+    );
+    full.hesitation().set(true);
+    full.wants(true);
+    assert!(!has_it(&full, LEASE_LOOKS_EVERY * 4).await);
+    other.wants(true);
+    assert!(has_it(&other, LEASE_LOOKS_EVERY * 6).await);
+    assert!(!has_it(&full, LEASE_LOOKS_EVERY * 4).await);
+    // With room again it takes what is given back.
+    full.hesitation().set(false);
+    other.wants(false);
+    assert!(has_it(&full, LEASE_LOOKS_EVERY * 6).await);
+    full.end().await;
+    other.end().await;
+}
