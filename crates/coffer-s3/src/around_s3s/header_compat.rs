@@ -29,6 +29,10 @@ use crate::parameters::lock;
 use crate::parameters::metadata::USER_METADATA;
 use crate::request::caller::Original;
 
+mod booleans;
+
+use self::booleans::{make_booleans_plain, with_plain_booleans};
+
 /// Lists, which may come in several headers: the SDK for Go sends its `aws-chunked` in one of its
 /// own beside the object's own coding.
 const LISTS: [HeaderName; 3] = [CONTENT_ENCODING, CONTENT_LANGUAGE, CACHE_CONTROL];
@@ -73,15 +77,6 @@ const NOT_OF_THE_QUERY: [&str; 2] = ["x-amz-checksum-", "x-amz-sdk-checksum-algo
 
 /// Numbers in queries that are none where they have no value: of ListParts, as on S3.
 const EMPTY_NUMBERS: [&str; 2] = ["max-parts", "part-number-marker"];
-
-/// Headers that are true or false, and the one parameter that is: in any letter case, as on S3.
-const BOOLEANS: [&str; 4] = [
-    lock::BYPASS,
-    "x-amz-bucket-object-lock-enabled",
-    "x-amz-confirm-remove-self-bucket-access",
-    "x-amz-server-side-encryption-bucket-key-enabled",
-];
-const BOOLEAN_PARAMETER: &str = "fetch-owner=";
 
 /// Brings the head of a request whose signature was right into a form that s3s reads, without the
 /// signature.
@@ -153,30 +148,6 @@ fn drop_fraction(headers: &mut HeaderMap) {
     };
     if let Some(plain) = plain {
         headers.insert(IF_MATCH_TIME, plain);
-    }
-}
-
-/// A boolean as s3s reads it, if it is one.
-fn plain_boolean(text: &[u8]) -> Option<&'static str> {
-    ["true", "false"]
-        .into_iter()
-        .find(|plain| text.eq_ignore_ascii_case(plain.as_bytes()))
-}
-
-/// Looks at values first: nearly no request has one that is true or false, let alone in capitals.
-fn make_booleans_plain(headers: &mut HeaderMap) {
-    let is_odd = |(name, value): &(&HeaderName, &HeaderValue)| {
-        let plain = plain_boolean(value.as_bytes());
-        plain.is_some_and(|plain| *value != plain) && BOOLEANS.contains(&name.as_str())
-    };
-    let odd: Vec<_> = { headers.iter().filter(is_odd) }
-        .map(|(name, _)| name.clone())
-        .collect();
-    for name in odd {
-        let plain = single(headers, name.clone()).and_then(|text| plain_boolean(text.as_bytes()));
-        if let Some(plain) = plain {
-            headers.insert(name, HeaderValue::from_static(plain));
-        }
     }
 }
 
@@ -384,24 +355,6 @@ fn without_empty_numbers(uri: &Uri) -> S3Result<Option<Uri>> {
 
 fn is_empty_number(pair: &str) -> bool {
     EMPTY_NUMBERS.contains(&pair.strip_suffix('=').unwrap_or(pair))
-}
-
-/// The address with its booleans as s3s reads them, where it has some.
-fn with_plain_booleans(uri: &Uri) -> S3Result<Option<Uri>> {
-    let query = uri.query().unwrap_or("");
-    if !query.contains(BOOLEAN_PARAMETER) {
-        return Ok(None);
-    }
-    let plain = |pair: &str| match pair.strip_prefix(BOOLEAN_PARAMETER) {
-        Some(value) => {
-            let value = plain_boolean(value.as_bytes()).unwrap_or(value);
-            format!("{BOOLEAN_PARAMETER}{value}")
-        }
-        None => pair.to_owned(),
-    };
-    let pairs: Vec<_> = query.split('&').map(plain).collect();
-    let text = format!("{}?{}", uri.path(), pairs.join("&"));
-    text.parse().map(Some).map_err(|_| s3_error!(InvalidURI))
 }
 
 #[cfg(test)]
