@@ -39,6 +39,15 @@ impl Vault {
         }
     }
 
+    /// What others of an engine have in memory and on their disks stands among what may remain.
+    fn where_checked(&self) -> &'static str {
+        if self.inner.gate.is_of_engine() {
+            " at the gateway that served"
+        } else {
+            ""
+        }
+    }
+
     pub(super) async fn finish(
         &self,
         draft: EraseDraft,
@@ -67,11 +76,11 @@ impl Vault {
                 "a reader inside the server had not ended when the erase was acknowledged; it \
                  {held}"
             )),
-            Some(false) if !is_before => checked.push(
-                "no reader and no writer was left, and the catalogs were closed; the keys in \
-                 memory went with them, and buffers that had held plaintext were zeroized"
-                    .to_owned(),
-            ),
+            Some(false) if !is_before => checked.push(format!(
+                "no reader and no writer was left{}, and the catalogs were closed; the keys in \
+                 memory went with them, and buffers that had held plaintext were zeroized",
+                self.where_checked()
+            )),
             _ => {}
         }
         if is_before {
