@@ -63,17 +63,18 @@ def refusal(call):
     return error["ResponseMetadata"]["HTTPStatusCode"], error["Error"]
 
 
-def refused_in_words(s3):
+def refused_in_words(s3, bucket="gone", words="destroyed"):
     for call in (
-        lambda: s3.list_objects_v2(Bucket="gone"),
-        lambda: s3.get_object(Bucket="gone", Key="k"),
-        lambda: s3.put_object(Bucket="gone", Key="k", Body=b"x"),
-        lambda: s3.delete_bucket(Bucket="gone"),
+        lambda: s3.list_objects_v2(Bucket=bucket),
+        lambda: s3.get_object(Bucket=bucket, Key="k"),
+        lambda: s3.put_object(Bucket=bucket, Key="k", Body=b"x"),
+        lambda: s3.delete_bucket(Bucket=bucket),
     ):
         status, error = refusal(call)
         assert (status, error["Code"]) == (409, "InvalidBucketState"), error
-        assert "destroyed" in error["Message"] and "coffer bucket erase gone" in error["Message"]
-    assert refusal(lambda: s3.head_bucket(Bucket="gone"))[0] == 409
+        assert words in error["Message"], error
+        assert f"coffer bucket erase {bucket}" in error["Message"], error
+    assert refusal(lambda: s3.head_bucket(Bucket=bucket))[0] == 409
 
 
 @pytest.mark.parametrize("whole_level", [False, True], ids=["bucket", "level"])
@@ -112,6 +113,47 @@ def test_what_was_erased_and_comes_back_is_refused_in_words_and_can_be_ended(
             back.kill()
             back.start()
             assert s3_client(back).get_object(Bucket="gone", Key="k")["Body"].read() == b"new"
+
+
+def test_buckets_of_a_level_that_was_erased_can_be_ended_one_by_one(server, tmp_path):
+    run(server, "level", "create", "ending", "--rank", "0", "--same-label")
+    s3 = s3_client(server)
+    for bucket in ("first", "second"):
+        run(server, "bucket", "create", bucket, "--level", "ending")
+        s3.put_object(Bucket=bucket, Key="k", Body=b"1")
+    caught_up(server)
+    moment = second()
+    run(server, "level", "erase", "ending", "--yes")
+    s3.put_object(Bucket="notes", Key="z", Body=b"2")
+    caught_up(server)
+    keys = keys_of(server, tmp_path / "keys")
+    with restored_at(server, tmp_path, moment, keys) as back:
+        enable_first(back)
+        s3 = s3_client(back)
+        refused_in_words(s3, "first", "nor its level")
+        backup = coffer("backup", made(tmp_path / "kept"), "--data", back.data, text=True)
+        assert backup.returncode == 0, backup.stderr
+        for bucket in ("first", "second"):
+            done = erased(back, "bucket", bucket)
+            assert done.returncode == 0, done.stderr
+            receipt = json.loads(done.stdout)
+            told = json.dumps(receipt)
+            assert f"neither a key for bucket {bucket}" in told, told
+            assert "this erase destroyed no key" in told, told
+            assert "root key that older copies were sealed under" not in told, told
+            assert receipt["erased"]["level"]["label"] is None, receipt
+            path = tmp_path / f"{bucket}.json"
+            path.write_text(done.stdout)
+            key = coffer("receipt", "key", "--data", back.data, text=True).stdout.strip()
+            verified = coffer("receipt", "verify", path, "--key", key, text=True)
+            assert verified.returncode == 0, verified
+        listed = coffer("receipt", "list", "--data", back.data, text=True)
+        assert listed.returncode == 0, listed
+        s3.create_bucket(Bucket="first")
+        s3.put_object(Bucket="first", Key="k", Body=b"new")
+        back.kill()
+        back.start()
+        assert s3_client(back).get_object(Bucket="first", Key="k")["Body"].read() == b"new"
 
 
 def test_a_key_that_an_older_keystore_lacks_is_not_taken_for_destroyed(server, tmp_path):

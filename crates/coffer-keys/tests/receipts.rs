@@ -69,7 +69,7 @@ fn a_receipt_says_what_a_certificate_of_sanitization_says() {
     let (_folder, keystore, receipt) = erased();
     assert_eq!(receipt.erased.what, What::Level);
     assert_eq!(receipt.erased.level.name, "secret");
-    assert_eq!(receipt.erased.level.label.to_string(), "s2:c1");
+    assert_eq!(receipt.erased.level.label.unwrap().to_string(), "s2:c1");
     let buckets = &receipt.erased.buckets;
     assert_eq!(buckets[0].name.as_deref(), Some("recordings"));
     assert_eq!(buckets[0].key_generations, [1]);

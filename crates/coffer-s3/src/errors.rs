@@ -127,7 +127,9 @@ fn from_administration(error: &AdministrationError) -> S3Error {
         E::ToldToAll => s3_error!(AccessDenied, "Access Denied: {error}"),
         E::NoObjectLock | E::ConfigurationsFull { .. } => s3_error!(InvalidRequest, "{error}"),
         E::LockNeedsVersions => s3_error!(InvalidBucketState, "{error}"),
-        E::BucketKeyDestroyed { .. } => s3_error!(InvalidBucketState, "{error}"),
+        E::BucketKeyDestroyed { .. } | E::BucketLevelGone { .. } => {
+            s3_error!(InvalidBucketState, "{error}")
+        }
         E::BucketKeyMissing { .. } => s3_error!(InternalError, "{error}"),
         E::LockNotRecorded => s3_error!(ServiceUnavailable, "{error}"),
         E::LockTooLong { .. } | E::LockInPast => s3_error!(InvalidArgument, "{error}"),

@@ -237,6 +237,7 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
             (S::CONFLICT, "locked")
         }
         AdministrationError::BucketKeyDestroyed { .. } => (S::CONFLICT, "key_destroyed"),
+        AdministrationError::BucketLevelGone { .. } => (S::CONFLICT, "level_missing"),
         AdministrationError::BucketKeyMissing { .. } => (S::CONFLICT, "key_missing"),
         AdministrationError::SystemWrittenOver { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
         AdministrationError::NoQuota { .. } => (S::NOT_FOUND, "no_such_quota"),

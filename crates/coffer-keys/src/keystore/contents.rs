@@ -38,6 +38,28 @@ pub struct LevelEntry {
     pub created_ms: i64,
 }
 
+impl LevelEntry {
+    /// A level that the keystore does not have: of that nothing is known but its id, by which it is
+    /// called.
+    pub fn unknown(id: LevelId) -> Self {
+        Self {
+            id,
+            name: id.to_string(),
+            label: Label::LOWEST,
+            options: LevelOptions::default(),
+            imported: false,
+            export_count: 0,
+            generation: 0,
+            created_ms: 0,
+        }
+    }
+
+    /// Whether it is told of a level that the keystore has, or had.
+    pub fn is_known(&self) -> bool {
+        self.generation >= FIRST_GENERATION
+    }
+}
+
 /// What is chosen for a level when it is made, for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelOptions {

@@ -58,14 +58,16 @@ impl Keystore {
         details: ReceiptDetails,
     ) -> Result<Receipt, KeysError> {
         let signer = self.receipt_signer()?;
-        let mut verification = vec![
-            "both copies of the keystore were written without the keys, synced, read back and \
-             compared"
-                .to_owned(),
-            "the root key that older copies were sealed under was destroyed, which was confirmed \
-             before the erase was acknowledged"
-                .to_owned(),
-        ];
+        let mut verification = Vec::new();
+        if !is_of_no_key(erased) {
+            let of_keys = [
+                "both copies of the keystore were written without the keys, synced, read back and \
+                 compared",
+                "the root key that older copies were sealed under was destroyed, which was \
+                 confirmed before the erase was acknowledged",
+            ];
+            verification.extend(of_keys.map(str::to_owned));
+        }
         verification.extend(details.verification.iter().cloned());
         let receipt = Receipt {
             format: RECEIPT_FORMAT.to_owned(),
@@ -152,12 +154,17 @@ fn erased_level(level: &LevelEntry) -> ErasedLevel {
     ErasedLevel {
         id: level.id.to_string(),
         name: level.name.clone(),
-        label: level.label,
+        label: level.is_known().then_some(level.label),
         key_generation: level.generation,
-        created_at: rfc3339(level.created_ms),
+        created_at: level.is_known().then(|| rfc3339(level.created_ms)),
         exports: level.export_count,
         imported: level.imported,
     }
+}
+
+/// Whether there was no key any more that it could have destroyed.
+fn is_of_no_key(erased: &Erased) -> bool {
+    erased.what == ErasedWhat::Bucket && erased.buckets.iter().all(|bucket| !bucket.has_key())
 }
 
 fn method(erased: &Erased) -> Method {
@@ -167,9 +174,10 @@ fn method(erased: &Erased) -> Method {
     };
     let sealed =
         format!("the data is sealed with AES-256-GCM under keys that were wrapped by {keys}");
-    let is_before =
-        erased.what == ErasedWhat::Bucket && erased.buckets.iter().all(|bucket| !bucket.has_key());
-    let gone = if is_before {
+    let gone = if !erased.level.is_known() {
+        "the keystore had none when this erase was asked for, nor their level, and this erase \
+         destroyed no key"
+    } else if is_of_no_key(erased) {
         "the keystore had none any more when this erase was asked for: they were destroyed before, \
          and this erase destroyed no key"
     } else {

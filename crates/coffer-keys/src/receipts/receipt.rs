@@ -117,14 +117,14 @@ pub enum What {
 pub struct ErasedLevel {
     /// In hexadecimal digits.
     pub id: String,
-    /// Its name.
+    /// Its name; its id, where the keystore that signed had it no more.
     pub name: String,
-    /// The classification of the data.
-    pub label: Label,
-    /// The generation of its key.
+    /// The classification of the data; none where the keystore had the level no more.
+    pub label: Option<Label>,
+    /// The generation of its key; 0 where the keystore had the level no more.
     pub key_generation: u32,
-    /// When it was made; RFC 3339, UTC.
-    pub created_at: String,
+    /// When it was made; RFC 3339, UTC; none where the keystore had the level no more.
+    pub created_at: Option<String>,
     /// How often its key was exported from this keystore.
     pub exports: u32,
     /// Whether its key came from another keystore.

@@ -179,9 +179,10 @@ impl Vault {
             let Some(draft) = self.draft(bucket.into())? else {
                 // One whose key was destroyed before.
                 let row = self.inner.system.bucket_of_id(bucket);
-                let level_id = row.ok_or(VaultError::NoSuchBucket)?.level_id;
-                let level = keystore.level(level_id).ok_or(VaultError::NoSuchLevel)?;
-                return Ok((level, BucketEntry::without_key(bucket, level_id)));
+                let row = row.ok_or(VaultError::NoSuchBucket)?;
+                let level = self.inner.level_to_erase(&row);
+                let level = level.ok_or(VaultError::NoSuchLevel)?;
+                return Ok((level, BucketEntry::without_key(bucket, row.level_id)));
             };
             let of = draft.buckets.into_iter().next();
             return Ok((draft.level, of.ok_or(VaultError::NoSuchBucket)?.entry));

@@ -48,6 +48,7 @@ impl Vault {
         self.refuse_but_custodians(actor, Act::EraseBucket, &on_bucket(name))?;
         let (row, is_going) = self.looked_after_or_going(actor, name)?;
         let level = self.level_or_draft(|level| level.id == row.level_id)?;
+        let level = level.or_else(|| self.inner.level_to_erase(&row));
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         // Of one whose erase has begun they were looked at when it did.
         let rows: &[Arc<BucketRow>] = if is_going {

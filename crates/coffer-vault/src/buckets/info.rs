@@ -56,13 +56,15 @@ pub struct BucketSummary {
 impl Vault {
     /// Whether the actor may know of a bucket.
     pub(crate) fn may_look_after(&self, actor: &Actor, row: &BucketRow) -> bool {
-        let label = self.inner.label(row);
-        label.is_ok_and(|label| match actor {
+        let Ok(label) = self.inner.label(row) else {
+            return actor.looks_after() && self.inner.is_level_gone(row);
+        };
+        match actor {
             Actor::Subject(subject) if !actor.looks_after() => {
                 subject.roles.has(Role::DataUser) && may_know(subject, row.id, label)
             }
             _ => true,
-        })
+        }
     }
 
     /// A bucket that the actor may know of.
@@ -119,6 +121,9 @@ impl Vault {
     }
 
     pub(super) async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
+        if self.inner.is_level_gone(row) {
+            return Err(self.inner.without_key(row));
+        }
         let tag = self.inner.tag(row)?;
         let may_tell = may_tell_content(actor, row.id, &tag.label);
         let (totals, settings) = if may_tell && self.is_let_to_ask(actor, row) {
@@ -132,7 +137,8 @@ impl Vault {
         let key = self.inner.keystore.bucket(bucket.id);
         let is_destroyed = || self.inner.is_key_destroyed(row);
         let without = || is_destroyed().then(|| BucketEntry::without_key(row.id, row.level_id));
-        let key = key.or_else(without).ok_or(VaultError::NoSuchBucket)?;
+        let key = key.or_else(without);
+        let key = key.ok_or_else(|| self.inner.without_key(row))?;
         Ok(BucketSummary {
             bucket,
             label: tag.label,
@@ -178,9 +184,7 @@ impl Vault {
     /// A bucket.
     pub async fn bucket(&self, subject: &Subject, name: &BucketName) -> Result<BucketInfo> {
         let row = self.told_row(subject, name).await?;
-        if self.inner.is_key_destroyed(&row) {
-            return Err(self.inner.without_key(&row));
-        }
+        self.inner.check_key(&row)?;
         Ok(info(&row, self.inner.tag(&row)?))
     }
 

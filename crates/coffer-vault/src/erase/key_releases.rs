@@ -66,6 +66,13 @@ impl EraseDraft {
     /// What the receipt says.
     pub(super) fn keys_told(&self) -> KeysTold {
         let mut told = KeysTold::default();
+        if !self.level.is_known() {
+            let unknown = "whether clients were given data keys by sealed transfer is not known, \
+                           for the keystore has not the level: who kept one, and has a copy of \
+                           that object's sealed bytes, can still open them";
+            told.left.push(unknown.to_owned());
+            return told;
+        }
         if !self.level.options.sealed_transfer {
             let none = "the server gave clients no data keys: the level was made without sealed \
                         transfer";

@@ -117,6 +117,19 @@ pub enum AdministrationError {
         /// Its name.
         bucket: String,
     },
+    /// The keystore has neither a key for the bucket nor its level, and is of after the older copy
+    /// that brought the bucket back.
+    #[error(
+        "this keystore has neither a key for bucket {bucket} nor its level, and an older copy of \
+         the server's database brought the bucket's name back: nothing in it opens here. Where \
+         the level was erased, a key custodian can remove it: `coffer bucket erase {bucket}`. Where \
+         the keystore came from a sealed copy that leaves the level out, put the whole keystore \
+         in place"
+    )]
+    BucketLevelGone {
+        /// Its name.
+        bucket: String,
+    },
     /// The keystore has no key for the bucket, and it is not known that it was destroyed.
     #[error(
         "this keystore has no key for bucket {bucket}, and is not known to be of after the bucket \

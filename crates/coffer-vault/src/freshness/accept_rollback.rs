@@ -45,10 +45,11 @@ impl Freshness {
         self.raise_anchor();
         for id in self.to_raise(found, system) {
             if !self.keystore.holds_bucket(id) {
+                let name = system.bucket_of_id(id).map(|row| row.name.to_string());
                 tracing::warn!(
-                    bucket = %id,
+                    bucket = %id, name,
                     "the keystore has no key for a bucket, which is not served: its key was \
-                     destroyed, or the keystore is older than the bucket"
+                     destroyed, or the keystore is older than the bucket or leaves its level out"
                 );
                 continue;
             }
@@ -92,10 +93,7 @@ impl Freshness {
             orders: is_older,
             ordered,
             has_catalog: &|id| folder.has_catalog(id),
-            // One that came along in a copy may leave whole levels out.
-            lacks_key: &|row| {
-                keystore.level(row.level_id).is_some() && !keystore.holds_bucket(row.id)
-            },
+            lacks_key: &|row| !keystore.holds_bucket(row.id),
             // A bucket's key is there before its row is.
             is_keystore_later: keystore.held().system_commits >= count,
             key_releases: levels.map(|level| level.id).collect(),

@@ -35,8 +35,9 @@ pub(crate) struct LockBound {
     /// catalog and was gone on from. It counts as long as there is no catalog.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_left_to_erase: bool,
-    /// Whether the bucket's key had been destroyed when an older copy was gone on from that brought
-    /// the bucket back. It counts as long as the keystore has no key for it.
+    /// Whether the keystore, which was the later one, had no key for the bucket when an older copy
+    /// was gone on from that brought the bucket back: it had been destroyed, unless the keystore
+    /// came from a copy that leaves the level out. It counts as long as it has none.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_key_destroyed: bool,
 }

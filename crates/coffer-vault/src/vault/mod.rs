@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
-use coffer_keys::{KeyFolder, KeysError, Keystore, SourceSpec};
+use coffer_keys::{KeyFolder, Keystore, SourceSpec};
 use coffer_label::Label;
 use coffer_policy::{AccountId, ObjectOwnership};
 use coffer_seal::{BucketId, SecretKey};
@@ -309,6 +309,7 @@ impl Vault {
             audit.pass_over(Act::UseBucket, subject, name.as_str());
             return Err(VaultError::NoSuchBucket);
         };
+        self.check_level(subject, &row)?;
         if !may_know(subject, row.id, self.inner.label(&row)?)
             && !self.is_shared_with(subject, &row)?
         {
@@ -319,6 +320,15 @@ impl Vault {
             return Err(VaultError::BucketInDoubt);
         }
         Ok(row)
+    }
+
+    /// Refuses a bucket of a level that is gone: by no label is told who may know of it, so those
+    /// are told who look after the server.
+    fn check_level(&self, subject: &Subject, row: &BucketRow) -> Result<()> {
+        if subject.roles.look_after() && self.inner.is_level_gone(row) {
+            return Err(self.inner.without_key(row));
+        }
+        Ok(())
     }
 
     pub(crate) async fn grant(&self, row: &BucketRow) -> Result<Granted> {
@@ -334,15 +344,8 @@ impl Vault {
         if row.is_out_of_use() {
             return Err(self.inner.out_of_use(row, None).await);
         }
-        // The keystore of a standby may be newer than what names its buckets.
-        if opened.is_err() && self.inner.standby.is_some() && !keystore.holds_bucket(row.id) {
-            return Err(VaultError::NoSuchBucket);
-        }
-        if matches!(
-            opened,
-            Err(VaultError::Keys(KeysError::NoSuchBucket { .. }))
-        ) {
-            return Err(self.inner.without_key(row));
+        if opened.is_err() {
+            self.inner.check_key(row)?;
         }
         let bucket = opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id))?;
         bucket.note_caller()?;

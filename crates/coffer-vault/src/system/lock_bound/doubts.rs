@@ -19,10 +19,10 @@ pub(crate) struct Doubts<'a> {
     pub(crate) ordered: HashSet<BucketId>,
     /// Whether there is a catalog of a bucket.
     pub(crate) has_catalog: &'a dyn Fn(BucketId) -> bool,
-    /// Whether the keystore has no key for a bucket, though it has that of its level.
+    /// Whether the keystore has no key for a bucket.
     pub(crate) lacks_key: &'a dyn Fn(&BucketRow) -> bool,
-    /// Whether the keystore is of after `system.db`: then each key that it lacks was destroyed. An
-    /// older one may be of before the bucket was made.
+    /// Whether the keystore is of after `system.db`: then each key that it lacks of a level that it
+    /// has was destroyed. An older one may be of before the bucket was made.
     pub(crate) is_keystore_later: bool,
     /// Levels in which data keys may have been released that were not counted.
     pub(crate) key_releases: Vec<LevelId>,
