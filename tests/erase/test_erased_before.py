@@ -68,6 +68,7 @@ def refused_in_words(s3, bucket="gone", words="destroyed"):
         lambda: s3.list_objects_v2(Bucket=bucket),
         lambda: s3.get_object(Bucket=bucket, Key="k"),
         lambda: s3.put_object(Bucket=bucket, Key="k", Body=b"x"),
+        lambda: s3.create_bucket(Bucket=bucket),
         lambda: s3.delete_bucket(Bucket=bucket),
     ):
         status, error = refusal(call)
@@ -131,6 +132,9 @@ def test_buckets_of_a_level_that_was_erased_can_be_ended_one_by_one(server, tmp_
         enable_first(back)
         s3 = s3_client(back)
         refused_in_words(s3, "first", "nor its level")
+        made_anew = coffer("bucket", "create", "first", "--data", back.data, text=True)
+        assert made_anew.returncode == 1, made_anew
+        assert "coffer bucket erase first" in made_anew.stderr, made_anew
         backup = coffer("backup", made(tmp_path / "kept"), "--data", back.data, text=True)
         assert backup.returncode == 0, backup.stderr
         for bucket in ("first", "second"):
@@ -167,6 +171,10 @@ def test_a_key_that_an_older_keystore_lacks_is_not_taken_for_destroyed(server, t
     restored(url_of(tmp_path / "copy"), keys, expect=4)
     with served(tmp_path / "second", keys) as back:
         status, error = refusal(lambda: s3_client(back).list_objects_v2(Bucket="later"))
+        assert status == 500 and "newest keystore" in error["Message"], error
+        client = s3_client(back)
+        assert refusal(lambda: client.head_bucket(Bucket="later"))[0] == 500
+        status, error = refusal(lambda: client.create_bucket(Bucket="later"))
         assert status == 500 and "newest keystore" in error["Message"], error
         done = erased(back, "bucket", "later")
         assert done.returncode == 1 and "newest keystore" in done.stderr, done

@@ -91,17 +91,23 @@ impl Vault {
         };
         let made = self.make_bucket_as(&actor, Role::DataUser, name, level, new);
         made.await.map_err(|error| match error {
-            VaultError::BucketAlreadyOwnedByYou if !self.is_own(subject, name) => {
-                VaultError::BucketAlreadyExists
-            }
+            VaultError::BucketAlreadyOwnedByYou => self.why_taken(subject, name),
             error => error,
         })
     }
 
-    /// Whether there is a bucket that the subject may know of, and counts as the owner of.
-    fn is_own(&self, subject: &Subject, name: &BucketName) -> bool {
-        let row = self.known(subject, name);
-        row.is_ok_and(|row| self.owns(subject, &row))
+    /// What the subject is told of a name that is taken.
+    fn why_taken(&self, subject: &Subject, name: &BucketName) -> VaultError {
+        match self.known(subject, name) {
+            Ok(row) => match self.inner.check_key(&row) {
+                Err(error) => error,
+                Ok(()) if self.owns(subject, &row) => VaultError::BucketAlreadyOwnedByYou,
+                Ok(()) => VaultError::BucketAlreadyExists,
+            },
+            // Of a level that is gone.
+            Err(error @ VaultError::Administration(_)) => error,
+            Err(_) => VaultError::BucketAlreadyExists,
+        }
     }
 
     /// Makes a bucket in a level, or in `default`; see
@@ -140,9 +146,18 @@ impl Vault {
             self.check_mark(subject, &label, Act::CreateBucket, name)?;
         }
         let new = Made { documents, tags };
-        let bucket = self
-            .make_bucket_as(actor, Role::SystemAdministrator, name, level, new)
-            .await?;
+        let made = self.make_bucket_as(actor, Role::SystemAdministrator, name, level, new);
+        let bucket = made.await.map_err(|error| match error {
+            VaultError::BucketAlreadyOwnedByYou => {
+                let row = self.looked_after(actor, name);
+                let checked = row.and_then(|row| self.inner.check_key(&row));
+                match checked {
+                    Err(without_key @ VaultError::Administration(_)) => without_key,
+                    _ => error,
+                }
+            }
+            error => error,
+        })?;
         let row = self.inner.system.bucket_of_id(bucket.id);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
         let mut summary = self.summary(actor, &row).await?;
