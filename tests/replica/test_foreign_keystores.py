@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
+from harness.age import IDENTITY
 from harness.clients import s3_client
-from harness.sealed_copies import BUCKET, caught_up, check, made, put, replica, url_of
+from harness.sealed_copies import BUCKET, caught_up, check, made, put, replica, restore, url_of
 from harness.server import Server, StartError
 from harness.standbys import (
     add_copy,
@@ -178,3 +179,21 @@ def test_a_folder_that_has_the_keys_of_another_goes_on_with_those_of_its_state(
         (followed.data / name).write_bytes(found)
     goes_on_alone(followed, NAMES)
     assert keys_of(followed)["root.key"] == keys["root.key"]
+
+
+def test_a_restore_says_that_a_keystore_is_foreign(server, foreign, tmp_path):
+    copy = tmp_path / "copy"
+    add_copy(server, url_of(copy))
+    put(server, ["small-1"])
+    caught_up(server)
+    server.kill()
+    put_there = copy / "keystores" / "00000009-000000000999"
+    shutil.copy(newest_keystore(foreign), put_there)
+    identity = tmp_path / "identity"
+    identity.write_text(f"{IDENTITY}\n")
+    data = tmp_path / "restored"
+    error = restore(url_of(copy), data, "--identity", identity, expect=1)
+    assert f"keystores/{put_there.name}" in error, error
+    assert not (data / "keystore").exists() and not (data / "root.key").exists()
+    put_there.unlink()
+    restore(url_of(copy), data, "--identity", identity)

@@ -288,6 +288,39 @@ def test_one_that_is_lost_altered_or_withheld_is_found_out(server, tmp_path, ide
     assert not (data / "keystore").exists() and not (data / "root.key").exists()
 
 
+def test_an_older_keystore_under_a_newer_name_is_refused(server, tmp_path, identity):
+    """It may hold keys that were destroyed since."""
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy), "--with-keystore", "--recipient", RECIPIENT)
+    put(server, ["small-1"])
+    taken(server)
+    [old] = keystores_in(copy)
+    kept = old.read_bytes()
+    run(server, "level", "create", "secret", "--rank", "2")
+    taken(server)
+    server.kill()
+    [new] = keystores_in(copy)
+    whole = new.read_bytes()
+    data = tmp_path / "restored"
+    # Beside the newest, and in its place.
+    for path in (new.with_name("00000099-000000000999"), new):
+        path.write_bytes(kept)
+        error = restore(url_of(copy), data, "--identity", identity, expect=1)
+        assert f"keystores/{path.name}" in error, error
+        assert "another generation than its name says" in error, error
+        assert not (data / "keystore").exists() and not (data / "root.key").exists()
+        if path != new:
+            path.unlink()
+    # Under the name of its own generation, in an epoch to come.
+    beside = new.with_name(f"00000099-{old.name.split('-')[1]}")
+    beside.write_bytes(kept)
+    new.write_bytes(whole)
+    error = restore(url_of(copy), data, "--identity", identity, expect=1)
+    assert "withholds it" in error, error
+    beside.unlink()
+    restore(url_of(copy), data, "--identity", identity)
+
+
 def test_a_restore_that_was_killed_goes_on(server, tmp_path, identity):
     """Wherever it was: nothing of it is there yet, a part, or all."""
     copy, data = tmp_path / "copy", tmp_path / "restored"

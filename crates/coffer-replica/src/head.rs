@@ -133,9 +133,25 @@ impl KeystoreRef {
         names::keystore(self.at).to_string()
     }
 
-    /// Whether it was put before another one.
+    /// Whether it is from before another one. A store can put an old one under a new name, and not
+    /// as one of another generation.
     pub fn is_before(&self, other: &Self) -> bool {
-        self.at < other.at
+        self.at < other.at || self.generation() < other.generation()
+    }
+
+    /// Refuses a keystore that has another one's name: what is in it can't be altered, and its name
+    /// can.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Altered`].
+    pub fn check_generation(&self, inside: u64) -> Result<()> {
+        if inside == self.generation() {
+            return Ok(());
+        }
+        Err(ReplicaError::Altered {
+            object: self.object(),
+            problem: "it is of another generation than its name says",
+        })
     }
 }
 

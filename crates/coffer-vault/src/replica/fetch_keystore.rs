@@ -7,7 +7,7 @@ use std::path::Path;
 
 use coffer_durable::write_file_atomically;
 use coffer_keys::{CarriedKeystore, ExportIdentity, KeysError};
-use coffer_replica::{Copy, KeystoreRef, ReplicaError, Store, newest_keystore};
+use coffer_replica::{Copy, CopyRecord, KeystoreRef, ReplicaError, Store, newest_keystore};
 
 use serde::{Deserialize, Serialize};
 
@@ -57,8 +57,11 @@ pub(super) struct FetchedKeystore {
 
 /// Fetches the newest keystore of a copy, if the folder has none and the copy does. A folder that
 /// is not there is made.
+///
+/// # Errors
+/// [`ReplicaError::Altered`] where it is another than its name says, or than the copy's record.
 pub(super) async fn fetch_keystore(
-    store: &Store,
+    (store, record): (&Store, &CopyRecord),
     data: &Path,
     identity: Option<&ExportIdentity>,
 ) -> Result<Option<FetchedKeystore>> {
@@ -80,6 +83,14 @@ pub(super) async fn fetch_keystore(
         return Err(CopyError::IdentityMissing.into());
     }
     let carried = read_carried(&found.bytes, identity)?;
+    if carried.id().to_string() != record.keystore {
+        return Err(ReplicaError::Altered {
+            object: found.reference.object(),
+            problem: "it is of another server than the copy",
+        }
+        .into());
+    }
+    found.reference.check_generation(carried.generation())?;
     if !data.exists() {
         let made = DirBuilder::new().mode(0o700).create(data);
         made.map_err(failed("make", data))?;

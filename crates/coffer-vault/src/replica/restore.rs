@@ -68,7 +68,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     let store = blocking(move || Ok(from.open(false)?)).await?;
     // Where there is none, nothing is to be said of keys.
     let record = CopyRecord::read(&*store).await?;
-    let fetched = fetch_keystore(&store, &data, keys.2.as_ref()).await?;
+    let fetched = fetch_keystore((&store, &record), &data, keys.2.as_ref()).await?;
     let opened = async {
         let (folder, keystore, copy) = open_copy((store, record), &data, (keys.0, keys.1)).await?;
         if let Some(fetched) = &fetched {

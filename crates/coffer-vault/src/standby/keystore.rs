@@ -97,13 +97,7 @@ impl Standby {
                 let object = reference.object();
                 return Err(CopyError::ForeignKeystore { object }.into());
             }
-            if carried.generation() != reference.generation() {
-                return Err(ReplicaError::Altered {
-                    object: reference.object(),
-                    problem: "it is of another generation than its name says",
-                }
-                .into());
-            }
+            reference.check_generation(carried.generation())?;
             Ok((carried, tried?))
         })
         .await
@@ -137,19 +131,13 @@ pub(super) fn check_head(reader: &CopyReader, keystore: &KeystoreRef) -> Result<
     }
     match &head.keystore {
         None => Err(CopyError::NoKeystore.into()),
-        Some(named) if is_older(keystore, named) => Err(ReplicaError::OldKeystore {
+        Some(named) if keystore.is_before(named) => Err(ReplicaError::OldKeystore {
             found: keystore.generation(),
             named: named.generation(),
         }
         .into()),
         Some(_) => Ok(()),
     }
-}
-
-/// Whether it is from before the one that a head names. A store can put an old one under a new
-/// name, and not as one of another generation.
-fn is_older(keystore: &KeystoreRef, named: &KeystoreRef) -> bool {
-    keystore.is_before(named) || keystore.generation() < named.generation()
 }
 
 /// The keystore of the state that is served; where none is, the folder's.
