@@ -153,6 +153,7 @@ impl EngineSeat {
             removed_ms: None,
             newest_ms: None,
             known: Some(taken.known.clone()),
+            as_of_ms: 0,
             keep_ms: ENGINE_KEEP_MS,
             rested: (!taken.is_begun).then_some(taken.known.number),
             keystore: Some(self.with_keystore()),

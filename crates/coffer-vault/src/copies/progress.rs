@@ -235,7 +235,8 @@ impl Progress {
         self.0.lock().put_bytes += bytes;
     }
 
-    pub(crate) fn fill(&self, status: &mut CopyStatus) {
+    /// `put_ms` is as of when the copy was complete by what was noted here.
+    pub(crate) fn fill(&self, status: &mut CopyStatus, put_ms: i64) {
         let told = self.0.lock();
         status.state = told.state;
         status.passed_count = told.passed.count;
@@ -252,7 +253,8 @@ impl Progress {
         let gaps = gaps.filter(|gap| gap.to_ms > begins_ms);
         status.gaps = gaps.copied().collect();
         status.gaps.sort_by_key(|gap| gap.from_ms);
-        let since_ms = status.as_of_ms.unwrap_or(status.made_ms);
+        let noted_ms = (put_ms > 0 && !told.is_read).then_some(put_ms);
+        let since_ms = status.as_of_ms.or(noted_ms).unwrap_or(status.made_ms);
         status.lag_seconds = match told.complete_at {
             Some(at) => at.elapsed().as_secs_f64(),
             None => (now_ms() - since_ms).max(0) as f64 / 1_000.0,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use coffer_durable::write_file_atomically;
+use coffer_durable::{now_ms, write_file_atomically};
 use coffer_keys::Keystore;
 use coffer_replica::{CopyId, KnownHead};
 use coffer_seal::{Context, LevelId, SecretKey, open, seal};
@@ -40,6 +40,10 @@ pub(crate) struct Entry {
     pub(crate) newest_ms: Option<i64>,
     /// The head that was written last.
     pub(crate) known: Option<KnownHead>,
+    /// What that is as of, or what was known to be there when the server was stopped; 0 of one
+    /// that was never complete, and as earlier versions left it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) as_of_ms: i64,
     /// How long what was can be restored, in milliseconds.
     #[serde(default)]
     pub(crate) keep_ms: i64,
@@ -55,6 +59,10 @@ pub(crate) struct Entry {
     /// What showed that another serves in the place of this server, which the copy fences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fenced_off: Option<String>,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// What is remembered of a copy that acknowledgements wait for.
@@ -214,10 +222,11 @@ impl Registry {
     }
 
     /// Remembers the head that a copy has now. Blocks.
-    pub(crate) fn note_head(&self, id: CopyId, known: &KnownHead) -> Result<()> {
+    pub(crate) fn note_head(&self, id: CopyId, known: &KnownHead, as_of_ms: i64) -> Result<()> {
         self.change(|entries| {
             if let Some(entry) = entries.iter_mut().find(|entry| entry.id == id) {
                 entry.known = Some(known.clone());
+                entry.as_of_ms = as_of_ms;
                 entry.rested = None;
             }
         })
@@ -276,7 +285,7 @@ impl Registry {
     pub(crate) fn note_rest(&self, id: CopyId, number: u64) -> Result<()> {
         self.change(|entries| {
             if let Some(entry) = entries.iter_mut().find(|entry| entry.id == id) {
-                entry.rested = Some(number);
+                (entry.rested, entry.as_of_ms) = (Some(number), now_ms());
             }
         })
     }

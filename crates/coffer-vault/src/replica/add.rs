@@ -148,6 +148,7 @@ impl Vault {
             removed_ms: None,
             newest_ms: None,
             known: Some(writer.known()),
+            as_of_ms: 0,
             keep_ms: new.keep_ms(),
             rested: None,
             keystore,

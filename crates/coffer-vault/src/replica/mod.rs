@@ -141,7 +141,7 @@ impl Vault {
             }),
         };
         if let Some(running) = self.inner.copies.running.lock().get(&status.name) {
-            running.progress.fill(&mut status);
+            running.progress.fill(&mut status, entry.as_of_ms);
             if status.problem.is_none() {
                 status.problem = running.carrier.problem();
             }

@@ -253,7 +253,8 @@ impl Round {
 
     pub(super) async fn note_head(&self, writer: &CopyWriter) -> Result<()> {
         let (inner, id, known) = (self.inner()?, self.entry.id, writer.known());
-        blocking(move || inner.copies.registry.note_head(id, &known)).await
+        let as_of_ms = writer.head().as_of_ms;
+        blocking(move || inner.copies.registry.note_head(id, &known, as_of_ms)).await
     }
 
     /// Puts what is new. Whether anything was. All that was acknowledged before `began_ms` is in

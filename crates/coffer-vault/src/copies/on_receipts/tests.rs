@@ -15,6 +15,7 @@ fn given_up(removed_ms: Option<i64>, newest_ms: Option<i64>) -> Entry {
         removed_ms,
         newest_ms,
         known: None,
+        as_of_ms: 0,
         keep_ms: 0,
         rested: None,
         keystore: None,

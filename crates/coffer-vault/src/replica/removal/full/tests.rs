@@ -64,6 +64,7 @@ impl Scene {
             removed_ms: None,
             newest_ms: None,
             known: Some(writer.known()),
+            as_of_ms: 0,
             keep_ms: 0,
             rested: None,
             keystore: None,
