@@ -236,3 +236,24 @@ def test_another_identity_is_told(server, tmp_path):
     (tmp_path / "second" / "identity").write_text(f"{OTHER_IDENTITY}\n")
     with pytest.raises(StartError, match="does not open with the identity that was given"):
         standby.start()
+
+
+def test_what_was_served_last_stays_where_it_can_not_be_read_for_now(server, followed, tmp_path):
+    names = ["small-1", "middle-1", "large-1"]
+    check(followed, names)
+    followed.kill()
+    # Neither the original nor its copy has it any more.
+    server.kill()
+    (tmp_path / "copy").rename(tmp_path / "away")
+    [state] = (followed.data / "standby" / "states").iterdir()
+    # As a disk that fails may have it: what is there can't be read.
+    keystore = state / "keystore"
+    keystore.rename(tmp_path / "keystore")
+    keystore.mkdir()
+    with pytest.raises(StartError):
+        started(followed)
+    assert "does not open" in followed.log()
+    keystore.rmdir()
+    (tmp_path / "keystore").rename(keystore)
+    started(followed)
+    check(followed, names)

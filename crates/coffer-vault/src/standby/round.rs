@@ -6,9 +6,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use coffer_keys::KeysError;
 use coffer_replica::{BucketState, CopyReader};
 use coffer_seal::BucketId;
-use coffer_store::BlobCache;
+use coffer_store::{BlobCache, StoreError};
 
 use super::served::ServedState;
 use super::states::{self, StateRecord};
@@ -132,9 +133,17 @@ impl Standby {
                 self.serving = Arc::downgrade(&state.vault.inner);
                 Some(state)
             }
-            Err(error) => {
-                tracing::warn!(%error, "the state that was served last does not open");
+            Err(error) if is_of_damage(&error) => {
+                tracing::warn!(%error, "the state that was served last does not open: it is removed");
                 let _ = fs::remove_dir_all(&folder);
+                None
+            }
+            Err(error) => {
+                tracing::warn!(
+                    %error,
+                    "the state that was served last does not open now: it is kept until there is \
+                     another, and tried again by the next start"
+                );
                 None
             }
         }
@@ -164,6 +173,22 @@ impl Standby {
             position: None,
         })
     }
+}
+
+/// Whether what does not open never will: it is damaged, or of another server.
+fn is_of_damage(error: &VaultError) -> bool {
+    matches!(
+        error,
+        VaultError::Damaged
+            | VaultError::SystemDamaged { .. }
+            | VaultError::SystemLogDamaged { .. }
+            | VaultError::Keys(
+                KeysError::Damaged { .. } | KeysError::Malformed { .. } | KeysError::KeyDidNotOpen
+            )
+            | VaultError::Store(
+                StoreError::Damaged { .. } | StoreError::Foreign | StoreError::NotSealed
+            )
+    )
 }
 
 /// Removes what is of buckets that are gone, or of which the key was destroyed.
