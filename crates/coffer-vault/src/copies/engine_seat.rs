@@ -11,7 +11,7 @@ use coffer_replica::{CopyId, CopyWriter, KnownHead, Place};
 use parking_lot::Mutex;
 
 use super::Copies;
-use super::on_receipts::waits_for;
+use super::on_receipts::may_wait_for;
 use super::registry::{Entry, Registry, SyncEntry, WithKeystore};
 use crate::access::Act;
 use crate::audit::SERVER;
@@ -173,9 +173,10 @@ impl Copies {
     pub(crate) fn find_pending(&self, system: &System) -> Result<()> {
         let log = self.registry.get(LOG_NAME)?;
         let mut pending = Vec::new();
-        for id in system.receipts_pending_in(LOG_NAME)? {
+        for id in system.receipts_pending_in(&log.id.to_string(), LOG_NAME)? {
             let receipt = system.receipt(&id)?;
-            if receipt.is_some_and(|receipt| waits_for(&receipt, &log)) {
+            // In doubt as well: that stays pending.
+            if receipt.is_some_and(|receipt| may_wait_for(&receipt, &log)) {
                 pending.push(id);
             }
         }

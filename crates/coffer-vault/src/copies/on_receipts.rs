@@ -166,14 +166,14 @@ fn is_of(copy: &SealedCopy, entry: &Entry) -> bool {
 }
 
 /// Whether a receipt waits for this copy.
-pub(super) fn waits_for(receipt: &Receipt, entry: &Entry) -> bool {
+fn waits_for(receipt: &Receipt, entry: &Entry) -> bool {
     let copies = receipt.copies.iter().flatten();
     let mut waiting = copies.filter(|copy| is_pending(copy));
     waiting.any(|copy| is_of(copy, entry))
 }
 
 /// Whether a receipt may wait for this copy: one without ids may for any of the name.
-fn may_wait_for(receipt: &Receipt, entry: &Entry) -> bool {
+pub(super) fn may_wait_for(receipt: &Receipt, entry: &Entry) -> bool {
     let copies = receipt.copies.iter().flatten();
     let mut waiting = copies.filter(|copy| is_pending(copy) && copy.id.is_none());
     waits_for(receipt, entry) || waiting.any(|copy| copy.name == entry.name)

@@ -301,16 +301,18 @@ impl System {
         })
     }
 
-    /// Receipts that say of a copy of this name, which is there, that it is yet to take a keystore.
-    pub(crate) fn receipts_pending_in(&self, copy: &str) -> Result<Vec<String>> {
+    /// Receipts that say of a copy of this id, or without ids of one of this name, that it is yet
+    /// to take a keystore.
+    pub(crate) fn receipts_pending_in(&self, id: &str, name: &str) -> Result<Vec<String>> {
         let sql = "SELECT id FROM receipt WHERE EXISTS(
                        SELECT 1 FROM json_each(document, '$.copies')
-                       WHERE value ->> '$.name' = ?
+                       WHERE iif(value ->> '$.id' IS NULL, value ->> '$.name' = ?2,
+                                 value ->> '$.id' = ?1)
                            AND value ->> '$.keystore.state' = 'pending')
                    ORDER BY signed_ms, id";
         self.held().read(|connection| {
             let mut statement = connection.prepare(sql).map_err(StoreError::from)?;
-            collect(statement.query_map([copy], |row| row.get(0)))
+            collect(statement.query_map([id, name], |row| row.get(0)))
         })
     }
 

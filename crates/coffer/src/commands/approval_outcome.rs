@@ -268,14 +268,25 @@ fn people(receipt: &Value) -> String {
 
 /// The copies that are yet to take the keystore without the keys.
 fn pending(receipt: &Value) -> Vec<String> {
+    pending_copies(receipt).filter_map(name_of).collect()
+}
+
+/// Those of which a receipt of an earlier version does not tell for sure which they are.
+fn pending_in_doubt(receipt: &Value) -> Vec<String> {
+    let in_doubt = pending_copies(receipt).filter(|copy| copy.get("id").is_none());
+    in_doubt.filter_map(name_of).collect()
+}
+
+fn pending_copies(receipt: &Value) -> impl Iterator<Item = &Value> {
     let copies = receipt.pointer("/copies").and_then(Value::as_array);
-    let is_pending = |copy: &&Value| {
+    copies.into_iter().flatten().filter(|copy| {
         let state = copy.pointer("/keystore/state");
         state.and_then(Value::as_str) == Some("pending")
-    };
-    let name = |copy: &Value| Some(copy.get("name")?.as_str()?.to_owned());
-    let pending = copies.into_iter().flatten().filter(is_pending);
-    pending.filter_map(name).collect()
+    })
+}
+
+fn name_of(copy: &Value) -> Option<String> {
+    Some(copy.get("name")?.as_str()?.to_owned())
 }
 
 /// What a receipt says of sealed copies.
@@ -335,12 +346,39 @@ pub fn receipt_sheet(receipt: &Value) -> String {
     for copy in copies(receipt) {
         lines.push_str(&format!("copy: {copy}\n"));
     }
+    for copy in pending_in_doubt(receipt) {
+        let generation = text("/erased/keystore_generation");
+        lines.push_str(&format!(
+            "PENDING: this receipt is of an earlier version, which has no id of copy {copy}, and is \
+             signed again only where that copy was made at the very moment that it says. Where it \
+             is the copy of this name that there is now, and `coffer replica status {copy}` says \
+             that it took generation {generation} of the keystore or a later one, it has none with \
+             the keys any more: keep that with this receipt. Where it is another one, remove what \
+             that one left in its store\n"
+        ));
+    }
     lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_receipt_that_names_no_id_of_a_pending_copy_says_what_to_do() {
+        let keystore = serde_json::json!({ "state": "pending" });
+        let mut receipt = serde_json::json!({
+            "erased": { "keystore_generation": 7 },
+            "copies": [{ "name": "engine", "keystore": keystore }],
+        });
+        let told = receipt_sheet(&receipt);
+        assert!(
+            told.contains("coffer replica status engine") && told.contains("generation 7"),
+            "{told}"
+        );
+        receipt["copies"][0]["id"] = "3f".into();
+        assert!(!receipt_sheet(&receipt).contains("coffer replica status"));
+    }
 
     #[test]
     fn a_request_tells_what_it_is_about() {

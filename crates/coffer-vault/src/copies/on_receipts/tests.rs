@@ -213,6 +213,23 @@ fn a_receipt_without_ids_stays_pending_where_the_log_is_in_doubt() {
 }
 
 #[test]
+fn receipts_that_wait_are_found_by_the_copys_id_and_without_one_by_its_name() {
+    let log = log_made_at(now_ms());
+    let id = log.id.to_string();
+    let erased = Erased::while_there_was(&log);
+    let found = |erased: &Erased, id: &str, name: &str| {
+        let found = erased.system.receipts_pending_in(id, name);
+        found.expect("it works").len()
+    };
+    assert_eq!(found(&erased, &id, "another"), 1);
+    assert_eq!(found(&erased, "00", &log.name), 0);
+    let erased = erased.without_ids();
+    assert_eq!(found(&erased, "00", &log.name), 1);
+    assert_eq!(found(&erased, &id, "another"), 0);
+    assert!(may_wait_for(&erased.receipt, &log_made_at(log.made_ms + 1)));
+}
+
+#[test]
 fn an_erase_waits_for_the_copy_that_there_was_and_not_for_another_of_its_name() {
     let copy = with_keystore(false);
     let erased = Erased::while_there_was(&copy);
