@@ -257,3 +257,12 @@ def test_what_was_served_last_stays_where_it_can_not_be_read_for_now(server, fol
     (tmp_path / "keystore").rename(keystore)
     started(followed)
     check(followed, names)
+    # Once there is another it goes, though it can't be read.
+    followed.kill()
+    (tmp_path / "away").rename(tmp_path / "copy")
+    keystore.rename(tmp_path / "keystore")
+    keystore.mkdir()
+    started(followed)
+    check(followed, names)
+    [other] = (followed.data / "standby" / "states").iterdir()
+    assert other != state

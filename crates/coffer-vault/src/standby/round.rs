@@ -108,8 +108,15 @@ impl Standby {
         let folder = blocking(move || states::make(&data, number, &made)).await?;
         match self.open_state(&folder, &record).await {
             Ok(state) => {
-                let data = self.data().to_owned();
-                if let Err(error) = blocking(move || remove_before(&data)).await {
+                let (data, is_first) = (self.data().to_owned(), !self.has_served);
+                let remove = move || {
+                    if is_first {
+                        // One that did not open, and was kept.
+                        states::clear(&data)?;
+                    }
+                    remove_before(&data)
+                };
+                if let Err(error) = blocking(remove).await {
                     state.vault.close().await;
                     return Err(error);
                 }
