@@ -6,7 +6,16 @@ import time
 
 from harness.clients import s3_client
 from harness.content import MIB
-from harness.sealed_copies import BUCKET, caught_up, reached, replica, status, url_of, verify
+from harness.sealed_copies import (
+    BUCKET,
+    caught_up,
+    put,
+    reached,
+    replica,
+    status,
+    url_of,
+    verify,
+)
 
 WRITERS = 100
 SECONDS = 6
@@ -75,3 +84,24 @@ def test_an_outage_costs_neither_memory_nor_room_and_is_named(server, tmp_path):
     [gap] = told["gaps"]
     assert gap["from"] < gap["to"]
     assert verify(server)[-1]["damage_count"] == 0
+
+
+def test_after_a_restart_the_lag_counts_from_what_was_put_last(server, tmp_path):
+    copy, away = tmp_path / "copy", tmp_path / "away"
+    began = time.time()
+    replica(server, "add", "far", url_of(copy))
+    put(server, ["small-1"])
+    caught_up(server)
+    time.sleep(6)
+    put(server, ["small-2"])
+    caught_up(server)
+    put_at = time.time()
+    server.kill()
+    # It can't be asked.
+    copy.rename(away)
+    copy.write_text("no folder")
+    server.start()
+    told = status(server)
+    since_put, since_made = time.time() - put_at, time.time() - began
+    assert told["as_of"] is None and told["was_complete"] is None, told
+    assert told["lag_seconds"] < min(since_put + 3, since_made - 3), told

@@ -122,9 +122,9 @@ pub enum AdministrationError {
     #[error(
         "this keystore has neither a key for bucket {bucket} nor its level, and an older copy of \
          the server's database brought the bucket's name back: nothing in it opens here. Where \
-         the level was erased, a key custodian can remove it: `coffer bucket erase {bucket}`. Where \
-         the keystore came from a sealed copy that leaves the level out, put the whole keystore \
-         in place"
+         the level was erased, a key custodian can remove it: `coffer bucket erase {bucket}`. \
+         Where the keystore came from a sealed copy that leaves the level out, put the whole \
+         keystore in place"
     )]
     BucketLevelGone {
         /// Its name.

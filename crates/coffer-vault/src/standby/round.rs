@@ -141,7 +141,10 @@ impl Standby {
                 Some(state)
             }
             Err(error) if is_of_damage(&error) => {
-                tracing::warn!(%error, "the state that was served last does not open: it is removed");
+                tracing::warn!(
+                    %error,
+                    "the state that was served last does not open, and is removed"
+                );
                 let _ = fs::remove_dir_all(&folder);
                 None
             }

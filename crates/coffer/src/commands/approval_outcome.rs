@@ -100,7 +100,7 @@ pub fn tell(
             show_done(json, &receipt, receipt_sheet)?;
             // Not on standard output, which scripts keep as the receipt.
             let id = receipt.pointer("/id").and_then(Value::as_str);
-            for copy in pending(&receipt) {
+            for (copy, _) in pending(&receipt) {
                 eprintln!(
                     "PENDING: copy {copy} has not taken the keystore without the keys yet; \
                      `coffer receipt show {}` says when it has",
@@ -266,27 +266,20 @@ fn people(receipt: &Value) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// The copies that are yet to take the keystore without the keys.
-fn pending(receipt: &Value) -> Vec<String> {
-    pending_copies(receipt).filter_map(name_of).collect()
-}
-
-/// Those of which a receipt of an earlier version does not tell for sure which they are.
-fn pending_in_doubt(receipt: &Value) -> Vec<String> {
-    let in_doubt = pending_copies(receipt).filter(|copy| copy.get("id").is_none());
-    in_doubt.filter_map(name_of).collect()
-}
-
-fn pending_copies(receipt: &Value) -> impl Iterator<Item = &Value> {
+/// The copies that are yet to take the keystore without the keys: their names, and whether the
+/// receipt, of this version, has their ids.
+fn pending(receipt: &Value) -> Vec<(String, bool)> {
     let copies = receipt.pointer("/copies").and_then(Value::as_array);
-    copies.into_iter().flatten().filter(|copy| {
+    let is_pending = |copy: &&Value| {
         let state = copy.pointer("/keystore/state");
         state.and_then(Value::as_str) == Some("pending")
-    })
-}
-
-fn name_of(copy: &Value) -> Option<String> {
-    Some(copy.get("name")?.as_str()?.to_owned())
+    };
+    let named = |copy: &Value| {
+        let name = copy.get("name")?.as_str()?.to_owned();
+        Some((name, copy.get("id").is_some()))
+    };
+    let pending = copies.into_iter().flatten().filter(is_pending);
+    pending.filter_map(named).collect()
 }
 
 /// What a receipt says of sealed copies.
@@ -346,10 +339,10 @@ pub fn receipt_sheet(receipt: &Value) -> String {
     for copy in copies(receipt) {
         lines.push_str(&format!("copy: {copy}\n"));
     }
-    for copy in pending_in_doubt(receipt) {
+    for (copy, _) in pending(receipt).iter().filter(|(_, has_id)| !has_id) {
         let generation = text("/erased/keystore_generation");
         lines.push_str(&format!(
-            "PENDING: this receipt is of an earlier version, which has no id of copy {copy}, and is \
+            "PENDING: this receipt is of an earlier version, which has no id of copy {copy}: it is \
              signed again only where that copy was made at the very moment that it says. Where it \
              is the copy of this name that there is now, and `coffer replica status {copy}` says \
              that it took generation {generation} of the keystore or a later one, it has none with \
