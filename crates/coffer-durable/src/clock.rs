@@ -37,9 +37,45 @@ pub fn from_rfc3339(text: &str) -> Option<i64> {
     i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
 }
 
+/// A stretch of time in the largest unit that it is a whole number of: `36 hours`.
+pub fn stretch_exactly(seconds: u64) -> String {
+    in_unit(seconds, |unit| seconds.is_multiple_of(unit))
+}
+
+/// A stretch of time in its largest unit, rounded down: `1 day`.
+pub fn stretch_roughly(seconds: u64) -> String {
+    in_unit(seconds, |_| true)
+}
+
+fn in_unit(seconds: u64, is_fit: impl Fn(u64) -> bool) -> String {
+    let units = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
+    let found = units
+        .iter()
+        .find(|(unit, _)| seconds >= *unit && is_fit(*unit));
+    let (unit, name) = found.unwrap_or(&(1, "second"));
+    let count = seconds / unit;
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stretches_of_time_are_told_exactly_and_roughly() {
+        for (seconds, exactly, roughly) in [
+            (30 * 86_400, "30 days", "30 days"),
+            (86_400, "1 day", "1 day"),
+            (36 * 3_600, "36 hours", "1 day"),
+            (90 * 60, "90 minutes", "1 hour"),
+            (61, "61 seconds", "1 minute"),
+            (1, "1 second", "1 second"),
+            (0, "0 seconds", "0 seconds"),
+        ] {
+            assert_eq!(stretch_exactly(seconds), exactly);
+            assert_eq!(stretch_roughly(seconds), roughly);
+        }
+    }
 
     #[test]
     fn times_are_written_as_in_the_rfc() {

@@ -43,7 +43,7 @@ mod two_slots;
 
 pub mod simulated;
 
-pub use clock::{from_rfc3339, now_ms, rfc3339};
+pub use clock::{from_rfc3339, now_ms, rfc3339, stretch_exactly, stretch_roughly};
 pub use disk::{Access, Disk, DiskFile};
 pub use error::DurableError;
 pub use folder::{Folder, sync_folder, try_write};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use coffer_durable::rfc3339;
+use coffer_durable::{rfc3339, stretch_roughly};
 
 /// What there is to know of a root key that does not open the keystore.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl fmt::Display for StaleRoot {
             )?;
             let older = root_written.and_then(|written| changed.duration_since(written).ok());
             if let Some(older) = older.filter(|older| *older >= Duration::from_secs(1)) {
-                write!(f, ", {} later", span(older))?;
+                write!(f, ", {} later", stretch_roughly(older.as_secs()))?;
             }
         }
         let is_newer = match (root_written, self.changed) {
@@ -97,21 +97,6 @@ impl fmt::Display for StaleRoot {
     }
 }
 
-/// A stretch of time in its largest unit.
-fn span(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let units = [
-        (86_400, "day"),
-        (3_600, "hour"),
-        (60, "minute"),
-        (1, "second"),
-    ];
-    let fits = |(unit, _): &&(u64, &str)| seconds >= *unit;
-    let (unit, name) = units.iter().find(fits).unwrap_or(&(1, "second"));
-    let count = seconds / unit;
-    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,19 +121,5 @@ mod tests {
         assert!(told(900).contains(times), "{}", told(900));
         assert!(told(1_100).contains("opens with the root key of its day"));
         assert!(!told(1_100).contains("age --decrypt"));
-    }
-
-    #[test]
-    fn spans_are_told_in_their_largest_unit() {
-        for (seconds, told) in [
-            (0, "0 seconds"),
-            (59, "59 seconds"),
-            (60, "1 minute"),
-            (7_300, "2 hours"),
-            (86_400, "1 day"),
-            (12 * 86_400 + 5, "12 days"),
-        ] {
-            assert_eq!(span(Duration::from_secs(seconds)), told);
-        }
     }
 }

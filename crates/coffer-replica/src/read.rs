@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use coffer_durable::rfc3339;
+use coffer_durable::{rfc3339, stretch_exactly};
 use coffer_seal::{BlobId, BucketId};
 use futures::Stream;
 
@@ -258,7 +258,7 @@ impl CopyReader {
         }
         Ok(ReplicaError::TooEarly {
             first: rfc3339(self.head().first_ms),
-            kept: told(self.head().keep_ms),
+            kept: stretch_exactly(self.head().keep_ms.unsigned_abs() / 1_000),
             newest: rfc3339(self.head().as_of_ms),
         })
     }
@@ -336,34 +336,5 @@ impl CopyReader {
         let place = BlobPlace::new(self.copy.store.clone());
         let found = place.blob(bucket, id).await?;
         Ok((found.length_bytes, found.bytes))
-    }
-}
-
-/// A stretch of time in the largest unit that it is a whole number of.
-fn told(stretch_ms: i64) -> String {
-    let seconds = stretch_ms / 1_000;
-    let units = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
-    let fits = |(unit, _): &&(i64, &str)| seconds > 0 && seconds % unit == 0;
-    let (unit, name) = units.iter().find(fits).unwrap_or(&(1, "second"));
-    let count = seconds / unit;
-    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_long_is_kept_is_told_as_it_is_said() {
-        for (seconds, said) in [
-            (30 * 86_400, "30 days"),
-            (86_400, "1 day"),
-            (36 * 3_600, "36 hours"),
-            (90 * 60, "90 minutes"),
-            (61, "61 seconds"),
-            (0, "0 seconds"),
-        ] {
-            assert_eq!(told(seconds * 1_000), said);
-        }
     }
 }

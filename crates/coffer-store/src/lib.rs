@@ -65,6 +65,7 @@ pub use catalog::uploads::{AbortedUpload, CompletedUpload};
 pub use catalog::verification::unverified::WaitingBlob;
 pub use catalog::versions::aged::{AgedVersion, Retired, Retirement};
 pub use catalog::versions::listing::{ListedVersion, VersionContent, VersionsPage, VersionsQuery};
+pub use catalog::walk::ContentWalk;
 pub use database::doubt::keep_in_doubt;
 pub use database::gaps::ZeroizedGaps;
 pub use database::log::LOG_DAMAGED;

@@ -182,6 +182,16 @@ pub enum Content {
     },
 }
 
+impl Content {
+    /// The blobs; none of a small object.
+    pub fn blobs(&self) -> &[BlobRef] {
+        match self {
+            Self::Inline(_) => &[],
+            Self::Blobs { blobs, .. } => blobs,
+        }
+    }
+}
+
 /// What a write requires of the object that is there now; checked in the same transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Precondition {

@@ -13,6 +13,49 @@ use crate::error::{Result, StoreError};
 use crate::limits::{INLINE_MAX_BYTES, WALK_PAGE};
 use crate::record::{Content, ObjectName, WalkPlace, WalkedObject, WalkedPart};
 
+/// A walk over all that a catalog holds, page by page: objects, their older versions, and then the
+/// parts of uploads under way, by the names of what those would make.
+#[derive(Debug, Default)]
+pub struct ContentWalk {
+    object: Option<WalkPlace>,
+    are_objects_over: bool,
+    part: Option<(UploadId, u32)>,
+}
+
+impl ContentWalk {
+    /// The next page, of at most `limit`; none at the end.
+    pub async fn next(
+        &mut self,
+        catalog: &Catalog,
+        limit: usize,
+    ) -> Result<Option<Vec<(ObjectName, Content)>>> {
+        if !self.are_objects_over {
+            let page = catalog.objects_after(self.object.as_ref(), limit).await?;
+            if let Some(last) = page.last() {
+                self.object = Some(last.place.clone());
+                let objects = page.into_iter();
+                return Ok(Some(
+                    objects.map(|it| (it.place.name, it.content)).collect(),
+                ));
+            }
+            self.are_objects_over = true;
+        }
+        let page = catalog.parts_after(self.part, limit).await?;
+        let Some(last) = page.last() else {
+            return Ok(None);
+        };
+        self.part = Some((last.upload_id, last.part.number));
+        let content = |blob| Content::Blobs {
+            first_offset_bytes: 0,
+            blobs: vec![blob],
+        };
+        let parts = page.into_iter();
+        Ok(Some(
+            parts.map(|it| (it.name, content(it.part.blob))).collect(),
+        ))
+    }
+}
+
 impl Catalog {
     /// The next objects in the order of their names, then their older versions likewise, each with
     /// all of its blobs, or its bytes. At most `limit`, fewer when they have many blobs or bytes,
@@ -170,9 +213,7 @@ fn objects(
             // One byte more than there is, so that an empty blob at the end is met, too.
             overlapping(connection, row.get(2)?, &(0..size_bytes + 1))?
         };
-        if let Content::Blobs { blobs, .. } = &content {
-            blob_count += blobs.len();
-        }
+        blob_count += content.blobs().len();
         objects.push(WalkedObject {
             place: WalkPlace {
                 name: read_name(row)?,

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use coffer_seal::BucketId;
-use coffer_store::record::{BlobRef, Content};
+use coffer_store::ContentWalk;
+use coffer_store::record::BlobRef;
 
 use crate::error::Result;
 use crate::limits::{VERIFY_PAGE, WRONG_BLOBS_MAX};
@@ -53,35 +54,14 @@ impl Offline {
         told: &mut impl FnMut(u64),
     ) -> Result<()> {
         let bucket = self.open_id(id).await?;
-        let mut after = None;
-        loop {
-            let page = bucket
-                .catalog
-                .objects_after(after.as_ref(), VERIFY_PAGE)
-                .await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.place.clone());
-            for object in &page {
-                if let Content::Blobs { blobs, .. } = &object.content {
-                    for blob in blobs {
-                        self.check_blob(&bucket, blob, checked).await;
-                    }
-                }
+        let mut walk = ContentWalk::default();
+        while let Some(page) = walk.next(&bucket.catalog, VERIFY_PAGE).await? {
+            for blob in page.iter().flat_map(|(_, content)| content.blobs()) {
+                self.check_blob(&bucket, blob, checked).await;
             }
             told(checked.blob_count);
         }
-        let mut after = None;
-        loop {
-            let page = bucket.catalog.parts_after(after, VERIFY_PAGE).await?;
-            let Some(last) = page.last() else {
-                return Ok(());
-            };
-            after = Some((last.upload_id, last.part.number));
-            for walked in &page {
-                self.check_blob(&bucket, &walked.part.blob, checked).await;
-            }
-            told(checked.blob_count);
-        }
+        Ok(())
     }
 
     async fn check_blob(

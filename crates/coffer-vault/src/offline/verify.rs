@@ -4,7 +4,7 @@
 use coffer_keys::{CopyView, inspect_keystore};
 use coffer_seal::BucketId;
 use coffer_store::record::{BlobRef, Content, ObjectName};
-use coffer_store::{CATALOG_FILE, StoreError};
+use coffer_store::{CATALOG_FILE, ContentWalk, StoreError};
 use futures::StreamExt;
 
 use crate::access::BucketName;
@@ -186,42 +186,21 @@ impl Offline {
         if !log.exists() {
             bucket.catalog.check_integrity().await?;
         }
-        let mut after = None;
-        loop {
-            let page = bucket
-                .catalog
-                .objects_after(after.as_ref(), VERIFY_PAGE)
-                .await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.place.clone());
-            for object in page {
-                match &object.content {
-                    Content::Inline(bytes) => walk.checked(bytes.len() as u64),
-                    Content::Blobs { blobs, .. } => {
-                        for blob in blobs {
-                            if !self.lies_elsewhere(&bucket, blob) {
-                                walk.blob(&bucket, blob, name, &object.place.name).await;
-                            }
-                        }
+        let mut contents = ContentWalk::default();
+        while let Some(page) = contents.next(&bucket.catalog, VERIFY_PAGE).await? {
+            for (object, content) in page {
+                if let Content::Inline(bytes) = &content {
+                    walk.checked(bytes.len() as u64);
+                }
+                for blob in content.blobs() {
+                    if !self.lies_elsewhere(&bucket, blob) {
+                        walk.blob(&bucket, blob, name, &object).await;
                     }
                 }
                 walk.checked_count += 1;
             }
         }
-        let mut after = None;
-        loop {
-            let page = bucket.catalog.parts_after(after, VERIFY_PAGE).await?;
-            let Some(last) = page.last() else {
-                return Ok(());
-            };
-            after = Some((last.upload_id, last.part.number));
-            for part in page {
-                if !self.lies_elsewhere(&bucket, &part.part.blob) {
-                    walk.blob(&bucket, &part.part.blob, name, &part.name).await;
-                }
-                walk.checked_count += 1;
-            }
-        }
+        Ok(())
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use coffer_replica::ReplicaError;
 use coffer_seal::BlobId;
-use coffer_store::Catalog;
-use coffer_store::record::{Content, ObjectName};
+use coffer_store::record::ObjectName;
+use coffer_store::{Catalog, ContentWalk};
 
 use super::report::RestoreEvent;
 use crate::error::{BackupError, CopyError, Result, VaultError};
@@ -50,29 +50,15 @@ impl Missing {
             let bucket = bucket.clone();
             told(RestoreEvent::Missing { bucket, name, what });
         };
-        let mut after = None;
-        while !self.blobs.is_empty() {
-            let page = catalog.objects_after(after.as_ref(), VERIFY_PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.place.clone());
-            for object in &page {
-                if let Content::Blobs { blobs, .. } = &object.content {
-                    for blob in blobs {
-                        if let Some(what) = self.blobs.remove(&blob.id) {
-                            tell(Some(object.place.name.clone()), what);
-                        }
+        let mut walk = ContentWalk::default();
+        while !self.blobs.is_empty()
+            && let Some(page) = walk.next(catalog, VERIFY_PAGE).await?
+        {
+            for (name, content) in &page {
+                for blob in content.blobs() {
+                    if let Some(what) = self.blobs.remove(&blob.id) {
+                        tell(Some(name.clone()), what);
                     }
-                }
-            }
-        }
-        let mut after = None;
-        while !self.blobs.is_empty() {
-            let page = catalog.parts_after(after, VERIFY_PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = Some((last.upload_id, last.part.number));
-            for part in &page {
-                if let Some(what) = self.blobs.remove(&part.part.blob.id) {
-                    tell(Some(part.name.clone()), what);
                 }
             }
         }

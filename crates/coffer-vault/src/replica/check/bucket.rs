@@ -11,8 +11,8 @@ use std::path::Path;
 use coffer_keys::KeysError;
 use coffer_replica::{BucketState, CopyReader};
 use coffer_seal::BucketId;
-use coffer_store::record::{BlobRef, Content};
-use coffer_store::{BlobStore, CATALOG_FILE, Catalog};
+use coffer_store::record::BlobRef;
+use coffer_store::{BlobStore, CATALOG_FILE, Catalog, ContentWalk};
 
 use super::{Check, CopyCheckEvent};
 use crate::error::{Result, VaultError};
@@ -132,33 +132,13 @@ impl Check {
 
     async fn walk(&mut self, bucket: &OpenBucket) -> Result<()> {
         bucket.catalog.check_integrity().await?;
-        let mut after = None;
-        loop {
-            let page = bucket
-                .catalog
-                .objects_after(after.as_ref(), VERIFY_PAGE)
-                .await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.place.clone());
-            for object in &page {
-                if let Content::Blobs { blobs, .. } = &object.content {
-                    for blob in blobs {
-                        self.blob(bucket, blob).await?;
-                    }
-                }
+        let mut walk = ContentWalk::default();
+        while let Some(page) = walk.next(&bucket.catalog, VERIFY_PAGE).await? {
+            for blob in page.iter().flat_map(|(_, content)| content.blobs()) {
+                self.blob(bucket, blob).await?;
             }
         }
-        let mut after = None;
-        loop {
-            let page = bucket.catalog.parts_after(after, VERIFY_PAGE).await?;
-            let Some(last) = page.last() else {
-                return Ok(());
-            };
-            after = Some((last.upload_id, last.part.number));
-            for part in &page {
-                self.blob(bucket, &part.part.blob).await?;
-            }
-        }
+        Ok(())
     }
 
     async fn blob(&mut self, bucket: &OpenBucket, blob: &BlobRef) -> Result<()> {
