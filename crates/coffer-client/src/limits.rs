@@ -91,6 +91,9 @@ pub const S3_REFUSED_RETRIES: u32 = 5;
 /// How long is waited for what was begun together with a file that failed as all of a folder would.
 pub const OF_ALL_WAIT: Duration = Duration::from_secs(3);
 
+/// How many files or names, one behind the other, find no room before no other is tried.
+pub const ROOMLESS: usize = 16;
+
 /// How long is waited before a request is sent again: at first up to so long, each time twice.
 pub const S3_RETRY_FIRST: Duration = Duration::from_millis(200);
 
@@ -184,9 +187,6 @@ pub const MIGRATE_VERSIONS: usize = 100_000;
 /// Bytes of an object, or of a piece of one, up to which as many are in memory as are under way; of
 /// longer ones, half as many.
 pub const MIGRATE_SMALL_BYTES: u64 = 1 << 20;
-
-/// How many names, one behind the other, find no room at the target before no other is tried.
-pub const MIGRATE_ROOMLESS: usize = 16;
 
 /// What did not come of a migration, and is told once more at its end.
 pub const MIGRATE_TOLD: usize = 1_000;

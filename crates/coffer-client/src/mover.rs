@@ -257,7 +257,8 @@ impl Mover {
     /// Whether an error is of the service as a whole, and would meet all that it is asked.
     /// `has_moved` is whether this command has moved anything.
     pub fn is_of_service(&self, error: &MoverError, has_moved: bool) -> bool {
-        error.is_of_service(has_moved, has_moved || self.client.was_accepted())
+        error.has_ended_many()
+            || error.is_of_service(has_moved, has_moved || self.client.was_accepted())
     }
 
     /// Whether another process has the notes of a folder that this one moves: what is interrupted

@@ -15,6 +15,12 @@ pub use self::gateways::*;
 /// How often programs are told how far files have come.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How many failures with the same words are told one by one; of more, people learn how many.
+pub const FAILURES_ALIKE: u64 = 16;
+
+/// Of how many such words it is counted how often they were told.
+pub const FAILURE_KINDS: usize = 64;
+
 /// How many lines of the log may wait to be written; what is more is lost, and counted.
 pub const LOG_LINES_WAITING: usize = 2_048;
 

@@ -67,7 +67,7 @@ impl Mover {
             version_id: stored.version_id.clone(),
             ..to.clone()
         };
-        let copy = self.client.head_object(&there).await?;
+        let copy = self.head(&there).await?;
         let is_same_kind = |a: &crate::s3::checksum::Checksum| {
             { head.checksum.as_ref() }.is_some_and(|b| a.algorithm == b.algorithm)
         };

@@ -1,5 +1,7 @@
 //! How moving a file fails. A message says what happened, to what, and what to do.
 
+mod reach;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -176,6 +178,20 @@ pub enum MoverError {
         /// What stays, and how to go on.
         kept: &'static str,
     },
+    /// What would fail all that is left of many ended them.
+    #[error(
+        "{error}; that holds for all that is left, so no more of it was tried; of {} that were \
+         tried, {moved} were moved",
+        moved + failed
+    )]
+    Ended {
+        /// It.
+        error: Box<MoverError>,
+        /// How many were moved by then.
+        moved: u64,
+        /// How many were not, and were tried.
+        failed: u64,
+    },
     /// A task ended without a result.
     #[error("a part of the work ended unexpectedly")]
     Lost,
@@ -253,77 +269,8 @@ impl MoverError {
             Self::Unverified { .. } => "unverified",
             Self::NotSealed { .. } => "no_sealed_transfer",
             Self::Busy { .. } => "busy",
-            Self::Kept { error, .. } => error.code(),
+            Self::Kept { error, .. } | Self::Ended { error, .. } => error.code(),
             Self::Lost => "failed",
-        }
-    }
-
-    /// What an answer says, or that none came.
-    pub(crate) fn s3(&self) -> Option<&S3Error> {
-        match self {
-            Self::S3(error) => Some(error),
-            Self::Kept { error, .. } => error.s3(),
-            _ => None,
-        }
-    }
-
-    /// Whether the service as a whole says so, and would say it of all that it is asked. While
-    /// nothing was moved, the address or the authority may be wrong; a service that was reached
-    /// before may come back. `is_accepted` is whether it took any signature.
-    pub(crate) fn is_of_service(&self, has_moved: bool, is_accepted: bool) -> bool {
-        let Some(error) = self.s3() else {
-            return false;
-        };
-        match error.code() {
-            _ if error.is_refused_for_good() => true,
-            Some("InvalidAccessKeyId" | "InvalidClientTokenId" | "ExpiredToken") => true,
-            Some(_) => self.is_of_signature() && !is_accepted,
-            None => !has_moved && matches!(error, S3Error::Client(_)),
-        }
-    }
-
-    /// Whether a signature was not taken: the secret or a clock is wrong, or a name is one that
-    /// something on the way writes in another way.
-    pub(super) fn is_of_signature(&self) -> bool {
-        let code = self.s3().and_then(S3Error::code);
-        matches!(code, Some("SignatureDoesNotMatch" | "RequestTimeTooSkewed"))
-    }
-
-    /// Whether the bucket is not there.
-    pub fn is_of_bucket(&self) -> bool {
-        match self {
-            Self::Absent { has_bucket, .. } => !has_bucket,
-            Self::S3(error) => error.code() == Some("NoSuchBucket"),
-            _ => false,
-        }
-    }
-
-    /// Whether what was begun is worth keeping: the same may go well later.
-    pub(super) fn may_go_on(&self) -> bool {
-        match self {
-            Self::S3(error) => error.is_passing() || error.is_used_up() || error.is_of_access(),
-            Self::Kept { .. } => true,
-            Self::Unverified { is_open, .. } => *is_open,
-            Self::Sealed(_) | Self::Local { .. } | Self::Busy { .. } | Self::Lost => true,
-            _ => false,
-        }
-    }
-}
-
-impl MoverError {
-    /// Whether who asks is not let in, or not any more: what was moved by then is not worth less.
-    pub(super) fn is_of_access(&self) -> bool {
-        self.s3().is_some_and(S3Error::is_of_access)
-    }
-
-    /// The same, which says that what was moved stays, where it is of access and does not say so.
-    pub(super) fn with_kept(self, kept: &'static str) -> Self {
-        match self {
-            Self::S3(error) if error.is_of_access() => Self::Kept {
-                error: Box::new(Self::S3(error)),
-                kept,
-            },
-            error => error,
         }
     }
 }

@@ -41,7 +41,7 @@ impl Mover {
         self: &Arc<Self>,
         files: Vec<(PathBuf, ObjectName)>,
     ) -> Result<Counts, MoverError> {
-        let mut crowd = Crowd::of_one_bucket(self);
+        let mut crowd = Crowd::of_one_bucket(self, &first_of(files.iter().map(|it| &it.1)));
         for (path, name) in files {
             let (what, mover) = (path.display().to_string(), Arc::clone(self));
             let work = async move { Ok(mover.put(&path, &name).await?.bytes) };
@@ -60,7 +60,7 @@ impl Mover {
         self: &Arc<Self>,
         objects: Vec<(ObjectName, PathBuf)>,
     ) -> Result<Counts, MoverError> {
-        let mut crowd = Crowd::new(self);
+        let mut crowd = Crowd::new(self, &first_of(objects.iter().map(|it| &it.0)));
         for (name, path) in objects {
             let what = format!("s3://{}/{}", name.bucket, name.key);
             let mover = Arc::clone(self);
@@ -105,7 +105,7 @@ impl Mover {
         to: &Location,
         notes: &Arc<Notes>,
     ) -> Result<Counts, MoverError> {
-        let mut crowd = Crowd::of_one_bucket(self);
+        let mut crowd = Crowd::of_one_bucket(self, to);
         let walk = WalkDir::new(from).follow_links(self.options.follow_links);
         let mut walk = walk.into_iter();
         let mut folders = EmptyFolders::default();
@@ -189,7 +189,7 @@ impl Mover {
         to: &Path,
         notes: &Arc<Notes>,
     ) -> Result<Counts, MoverError> {
-        let mut crowd = Crowd::new(self);
+        let mut crowd = Crowd::new(self, from);
         let (mut after, mut paging) = (None, Paging::default());
         let mut has_any = false;
         loop {
@@ -305,7 +305,7 @@ impl Mover {
                           name a place beside it",
             });
         }
-        let mut crowd = Crowd::of_one_bucket(self);
+        let mut crowd = Crowd::of_one_bucket(self, to);
         let (mut after, mut paging) = (None, Paging::default());
         let mut has_any = false;
         loop {
@@ -333,5 +333,15 @@ impl Mover {
                 return crowd.all_below(from, has_any).await;
             }
         }
+    }
+}
+
+/// The bucket of the first of several objects.
+fn first_of<'a>(mut names: impl Iterator<Item = &'a ObjectName>) -> Location {
+    Location {
+        bucket: names
+            .next()
+            .map_or_else(String::new, |name| name.bucket.clone()),
+        key: String::new(),
     }
 }

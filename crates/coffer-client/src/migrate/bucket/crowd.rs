@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::{JoinError, JoinSet};
 
-use crate::limits::MIGRATE_ROOMLESS;
+use crate::limits::ROOMLESS;
 use crate::migrate::Migration;
 use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::name::{Held, Work};
@@ -75,7 +75,7 @@ impl Crowd {
     async fn met(&mut self, held: Held) -> Result<(), MigrateError> {
         match held.error.reach() {
             Reach::All => Err(held.error.ending("")),
-            Reach::Room if self.roomless.len() + 1 >= MIGRATE_ROOMLESS => {
+            Reach::Room if self.roomless.len() + 1 >= ROOMLESS => {
                 Err(held.error.ending("the target: "))
             }
             Reach::Room => {

@@ -1,5 +1,6 @@
 //! Many things at once, and what became of them. One that fails is told, and the others go on; what
-//! would fail all of them ends them.
+//! would fail all of them ends them, and is told once. Where that is in doubt, the service is
+//! asked.
 
 use std::future::Future;
 use std::mem;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
 
-use crate::limits::OF_ALL_WAIT;
+use crate::limits::{OF_ALL_WAIT, ROOMLESS};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::folders::counts::Counts;
@@ -19,6 +20,8 @@ pub(super) struct Crowd {
     mover: Arc<Mover>,
     tasks: JoinSet<(String, Result<u64, MoverError>)>,
     pub(super) counts: Counts,
+    /// What is listed where it is in doubt whether a failure is of all.
+    place: Location,
     /// Whether all of it goes to one bucket.
     has_one_bucket: bool,
     /// Whether this command has moved any of it.
@@ -27,26 +30,34 @@ pub(super) struct Crowd {
     has_doubted: bool,
     /// What would fail all of it, and what met that.
     of_all: Vec<(String, MoverError)>,
+    /// Whether the service has shown that it is of all, whatever goes well beside it.
+    is_shown: bool,
+    /// What found no room at the server, since the last one that did.
+    roomless: Vec<(String, MoverError)>,
 }
 
 impl Crowd {
-    pub(super) fn new(mover: &Arc<Mover>) -> Self {
+    /// Of what comes from this place, for the most part.
+    pub(super) fn new(mover: &Arc<Mover>, place: &Location) -> Self {
         Self {
             mover: Arc::clone(mover),
             tasks: JoinSet::new(),
             counts: Counts::default(),
+            place: place.clone(),
             has_one_bucket: false,
             has_moved: false,
             has_doubted: false,
             of_all: Vec::new(),
+            is_shown: false,
+            roomless: Vec::new(),
         }
     }
 
     /// Of what goes to one bucket.
-    pub(super) fn of_one_bucket(mover: &Arc<Mover>) -> Self {
+    pub(super) fn of_one_bucket(mover: &Arc<Mover>, place: &Location) -> Self {
         Self {
             has_one_bucket: true,
-            ..Self::new(mover)
+            ..Self::new(mover, place)
         }
     }
 
@@ -110,14 +121,41 @@ impl Crowd {
                 self.counts.done += 1;
                 self.counts.bytes += bytes;
                 self.tell_of_others();
+                self.tell_of_roomless();
             }
-            Some(Ok((what, Err(error)))) if self.is_of_all(&error) => {
-                self.of_all.push((what, error));
-            }
-            Some(Ok((what, Err(error)))) => self.failed(what, &error),
+            Some(Ok((what, Err(error)))) => self.met(what, error).await,
             Some(Err(_)) => self.failed("a file".to_owned(), &MoverError::Lost),
             None => {}
         }
+    }
+
+    /// Finds out whether a failure is of all. It is told where it is not.
+    async fn met(&mut self, what: String, error: MoverError) {
+        let is_known = !self.of_all.is_empty();
+        if self.is_of_all(&error) || (is_known && error.may_be_of_service()) {
+            self.of_all.push((what, error));
+        } else if error.is_of_room() {
+            self.roomless.push((what, error));
+            if self.roomless.len() >= ROOMLESS {
+                self.is_shown = true;
+                self.of_all.append(&mut self.roomless);
+            }
+        } else if error.may_be_of_service()
+            && let Some(shown) = self.shown().await
+        {
+            self.is_shown = true;
+            self.of_all.push((what, shown));
+        } else {
+            self.failed(what, &error);
+        }
+    }
+
+    /// What is of all, if the service, asked for what it would give at any time, says so.
+    async fn shown(&self) -> Option<MoverError> {
+        let Location { bucket, key } = &self.place;
+        let listing = self.mover.client.list_objects(bucket, key, Some("/"), None);
+        let error = MoverError::from(listing.await.err()?);
+        (self.is_of_all(&error) || error.may_be_of_service()).then_some(error)
     }
 
     fn is_of_all(&self, error: &MoverError) -> bool {
@@ -127,12 +165,21 @@ impl Crowd {
 
     /// Tells of what was not of all, as is known when something goes well.
     fn tell_of_others(&mut self) {
+        if self.is_shown {
+            return;
+        }
         for (what, error) in mem::take(&mut self.of_all) {
             if self.is_of_all(&error) {
                 self.of_all.push((what, error));
             } else {
                 self.failed(what, &error);
             }
+        }
+    }
+
+    fn tell_of_roomless(&mut self) {
+        for (what, error) in mem::take(&mut self.roomless) {
+            self.failed(what, &error);
         }
     }
 
@@ -150,10 +197,16 @@ impl Crowd {
             self.next().await;
         }
         self.doubt_names().await;
-        match self.of_all.into_iter().next() {
-            Some((_, error)) => Err(error),
-            None => Ok(self.counts),
+        let failed = self.of_all.len() + self.roomless.len();
+        if let Some((_, error)) = self.of_all.drain(..).next() {
+            return Err(MoverError::Ended {
+                error: Box::new(error),
+                moved: self.counts.done,
+                failed: self.counts.failed + failed as u64,
+            });
         }
+        self.tell_of_roomless();
+        Ok(self.counts)
     }
 
     /// The same with what was listed below a prefix: one that no name has was mistyped. A bucket
@@ -180,9 +233,14 @@ mod tests {
     use super::*;
     use crate::s3::S3Error;
 
+    fn place() -> Location {
+        "s3://b/".parse().unwrap()
+    }
+
     async fn refused(code: &str) -> Result<u64, MoverError> {
+        let status = if code == "StorageFull" { 507 } else { 403 };
         Err(MoverError::S3(S3Error::Refused {
-            status: 403,
+            status,
             code: code.to_owned(),
             message: String::new(),
             advice: String::new(),
@@ -203,7 +261,7 @@ mod tests {
             "SignatureDoesNotMatch",
             "NoSuchBucket",
         ] {
-            let mut crowd = Crowd::of_one_bucket(&Mover::of_no_server(2));
+            let mut crowd = Crowd::of_one_bucket(&Mover::of_no_server(2), &place());
             let mut begun = 0;
             while begun < 10 && crowd.add("a".to_owned(), refused(code)).await {
                 begun += 1;
@@ -213,7 +271,7 @@ mod tests {
             assert_eq!(error.code(), code);
         }
         // What is asked for again and again is not waited for.
-        let mut crowd = Crowd::new(&Mover::of_no_server(2));
+        let mut crowd = Crowd::new(&Mover::of_no_server(2), &place());
         let hour = async {
             sleep(Duration::from_secs(3600)).await;
             Ok(1)
@@ -227,7 +285,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_something_else_did_not_meet_is_told_of_one_alone() {
-        let mut crowd = Crowd::of_one_bucket(&Mover::of_no_server(2));
+        let mut crowd = Crowd::of_one_bucket(&Mover::of_no_server(2), &place());
         assert!(
             crowd
                 .add("odd".to_owned(), refused("SignatureDoesNotMatch"))
@@ -239,10 +297,31 @@ mod tests {
         let counts = crowd.all().await.unwrap();
         assert_eq!((counts.failed, counts.done), (1, 3));
         // Of several buckets one may not be there.
-        let mut crowd = Crowd::new(&Mover::of_no_server(2));
+        let mut crowd = Crowd::new(&Mover::of_no_server(2), &place());
         for _ in 0..3 {
             assert!(crowd.add("a".to_owned(), refused("NoSuchBucket")).await);
         }
         assert_eq!(crowd.all().await.unwrap().failed, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_finds_no_room_ends_them_where_nothing_does() {
+        let mut crowd = Crowd::of_one_bucket(&Mover::of_no_server(2), &place());
+        let mut begun = 0;
+        while begun < 100 && crowd.add("a".to_owned(), refused("StorageFull")).await {
+            begun += 1;
+        }
+        assert!((ROOMLESS..ROOMLESS + 2).contains(&begun), "{begun}");
+        let error = crowd.all().await.unwrap_err();
+        assert_eq!(error.code(), "StorageFull");
+        assert!(error.to_string().contains("0 were moved"), "{error}");
+        // Something smaller may find room.
+        let mut crowd = Crowd::of_one_bucket(&Mover::of_no_server(1), &place());
+        for _ in 0..ROOMLESS {
+            assert!(crowd.add("a".to_owned(), refused("StorageFull")).await);
+            assert!(crowd.add("late".to_owned(), moved_late()).await);
+        }
+        let counts = crowd.all().await.unwrap();
+        assert_eq!((counts.failed, counts.done), (16, 16));
     }
 }

@@ -165,7 +165,9 @@ async fn fetch_all(
         if is_recursive {
             let what = from.to_string();
             let fetched = match mover.fetch_folder(&from.folder(), &path).await {
-                Err(error) if mover.is_of_service(&error, counts.done > 0) => return Err(error),
+                Err(error) if mover.is_of_service(&error, counts.done > 0) => {
+                    return Err(error.with_counts(counts.done, counts.failed));
+                }
                 Err(error) => mover.failed(what, &error),
                 Ok(fetched) => fetched,
             };
@@ -174,7 +176,8 @@ async fn fetch_all(
             objects.push((from.object()?, path));
         }
     }
-    counts.include(mover.fetch_files(objects).await?);
+    let fetched = mover.fetch_files(objects).await;
+    counts.include(fetched.map_err(|error| error.with_counts(counts.done, counts.failed))?);
     Ok(counts)
 }
 
@@ -196,7 +199,8 @@ A file has its name when all of it is there and has the object's checksum; until
 .NAME.coffer-part, and the same command goes on from that. Times of files that `coffer put` or
 rclone stored are kept; modes and owners are not: new files are as your umask has them. Where a
 server tells no checksum, a note says that only the length was compared, and with --json `checked`
-tells what was. With -r, what fails is named, the rest goes on, and the exit status is 1; the
+tells what was. With -r, what fails is named, and what many meet only counted after 16 of them
+(--json names each); the rest goes on, unless all of it would fail, and the exit status is 1; the
 same command then passes over what it has fetched, unless object or file changed since.
 
 Examples:

@@ -1,5 +1,6 @@
 //! How far it has come: a bar for people, on a terminal, or lines of JSON for programs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::limits::PROGRESS_INTERVAL;
+use crate::limits::{FAILURE_KINDS, FAILURES_ALIKE, PROGRESS_INTERVAL};
 use crate::output::printable::{printable, size};
 
 /// Where lines for programs go.
@@ -31,6 +32,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     lines: Lines,
     tally: Mutex<Tally>,
+    /// How often the same was said of something that failed.
+    failures: Mutex<BTreeMap<String, u64>>,
 }
 
 struct Tally {
@@ -65,6 +68,7 @@ impl Progress {
                 bytes: 0,
                 of: 0,
             }),
+            failures: Mutex::default(),
         }
     }
 
@@ -72,9 +76,17 @@ impl Progress {
         self.event(&Event::Retrying { problem, wait });
     }
 
-    /// Takes the bar away.
+    /// Takes the bar away, and tells of failures that were only counted.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
+        for (message, count) in std::mem::take(&mut *self.failures.lock()) {
+            let more = count.saturating_sub(FAILURES_ALIKE);
+            if more > 0 {
+                self.say(&format!(
+                    "error: {more} more: {message} (--json names each)"
+                ));
+            }
+        }
     }
 
     /// Tells an event to programs. A reader that has gone is found at the end.
@@ -201,11 +213,24 @@ impl Progress {
             // The path of a file stands in most messages already.
             if message.starts_with(what.as_str()) {
                 self.say(&format!("error: {message}"))
-            } else {
+            } else if self.is_told(message) {
                 self.say(&format!("error: {what}: {message}"))
             }
         }
         self.line("failed", serde_json::to_value(failure).unwrap_or_default());
+    }
+}
+
+impl Progress {
+    /// Whether a failure is told by itself: not where many met the same.
+    fn is_told(&self, message: &str) -> bool {
+        let mut failures = self.failures.lock();
+        if failures.len() >= FAILURE_KINDS && !failures.contains_key(message) {
+            return true;
+        }
+        let count = failures.entry(message.to_owned()).or_default();
+        *count += 1;
+        *count <= FAILURES_ALIKE
     }
 }
 

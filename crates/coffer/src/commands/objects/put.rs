@@ -207,7 +207,7 @@ async fn put_all(
                 Err(error)
                     if mover.is_of_service(&error, counts.done > 0) || error.is_of_bucket() =>
                 {
-                    return Err(error);
+                    return Err(error.with_counts(counts.done, counts.failed));
                 }
                 Err(error) => mover.failed(from.display().to_string(), &error),
                 Ok(stored) => stored,
@@ -217,7 +217,8 @@ async fn put_all(
             files.push((from, to.object()?));
         }
     }
-    counts.include(mover.put_files(files).await?);
+    let stored = mover.put_files(files).await;
+    counts.include(stored.map_err(|error| error.with_counts(counts.done, counts.failed))?);
     Ok(counts)
 }
 
@@ -257,7 +258,8 @@ off when the same command is given again; a file that was stored as the command 
 and not stored again, also where the verdict on it was waited for. With -r, nor is what an
 interrupted command has stored, if neither it nor the object changed since. Each part is compared by
 its checksum. Times of files are kept, their modes and owners are not. With -r, what fails is named,
-the rest goes on, and the exit status is 1. Of a server that opens later what comes sealed (`coffer
+and what many meet only counted after 16 of them (--json names each); the rest goes on, unless all
+of it would fail, and the exit status is 1. Of a server that opens later what comes sealed (`coffer
 serve --verify later`), the verdict is waited for, without --no-wait: 10 minutes, and longer for
 what is large. What it finds damaged, or has not opened by then, is an error, though it is stored.
 
