@@ -104,6 +104,21 @@ def test_a_list_goes_on_however_that_is_told(service, mover, flag):
     assert sorted(service.changed) == ["p/a", "p/b"]
 
 
+def test_an_object_that_is_listed_twice_comes_once(service, mover):
+    def listed(query):
+        if "continuation-token" in query:
+            return ["p/b", "p/c", "p/c"], ""
+        return ["p/a", "p/a", "p/b"], f"<IsTruncated>true</IsTruncated>{TOKEN}"
+
+    service.listed = listed
+    for command in (("get", "-r", "s3://b/p/", "out"), ("cp", "-r", "s3://b/p/", "s3://c/")):
+        events = mover.events(*command)
+        assert [event["event"] for event in events].count("failed") == 0, events
+        assert events[-1]["done"] == 3, events
+    assert len(service.changed) == 3
+    assert {path.name for path in (mover.home / "out").iterdir()} == {"a", "b", "c"}
+
+
 def test_a_list_that_does_not_say_whether_it_goes_on_is_an_error(service, mover):
     flag = "<IsTruncated>?</IsTruncated>"
     service.listed = in_two(flag)

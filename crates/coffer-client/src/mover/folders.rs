@@ -3,6 +3,7 @@
 
 mod below;
 mod paths;
+mod recent;
 
 mod going_on;
 
@@ -23,6 +24,7 @@ use self::counts::EmptyFolders;
 use self::crowd::Crowd;
 use self::going_on::note_fetched;
 use self::paths::{key_of, path_below, path_of};
+use self::recent::Recent;
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -191,12 +193,17 @@ impl Mover {
     ) -> Result<Counts, MoverError> {
         let mut crowd = Crowd::new(self, from);
         let (mut after, mut paging) = (None, Paging::default());
-        let mut has_any = false;
+        let (mut has_any, mut recent) = (false, Recent::default());
         loop {
             let page = self.page(from, after.as_deref(), &mut paging).await?;
             has_any |= !page.objects.is_empty();
+            recent.begin_page();
             for object in page.objects {
                 let what = format!("s3://{}/{}", from.bucket, object.key);
+                // One that is named twice is one object, and comes once.
+                if !recent.is_new(&object.key) || crowd.is_under_way(&what) {
+                    continue;
+                }
                 let Some(below) = path_of(&object, &from.key) else {
                     let problem = "is not below the folder, or no path: fetch it by itself";
                     let path = PathBuf::from(&object.key);
@@ -307,11 +314,16 @@ impl Mover {
         }
         let mut crowd = Crowd::of_one_bucket(self, to);
         let (mut after, mut paging) = (None, Paging::default());
-        let mut has_any = false;
+        let (mut has_any, mut recent) = (false, Recent::default());
         loop {
             let page = self.page(from, after.as_deref(), &mut paging).await?;
             has_any |= !page.objects.is_empty();
+            recent.begin_page();
             for object in page.objects {
+                let what = format!("s3://{}/{}", from.bucket, object.key);
+                if !recent.is_new(&object.key) || crowd.is_under_way(&what) {
+                    continue;
+                }
                 let rest = object.key.strip_prefix(&from.key).unwrap_or(&object.key);
                 let source = ObjectName::new(&from.bucket, &object.key);
                 let target = ObjectName::new(&to.bucket, format!("{}{rest}", to.key));
@@ -323,7 +335,6 @@ impl Mover {
                     let moved = mover.copy_known(&source, &target, Some(&listed)).await?;
                     Ok(moved.bytes)
                 };
-                let what = format!("s3://{}/{}", from.bucket, object.key);
                 if !crowd.add(what, work).await {
                     return crowd.all().await;
                 }

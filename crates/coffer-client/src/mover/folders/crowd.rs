@@ -2,6 +2,7 @@
 //! would fail all of them ends them, and is told once. Where that is in doubt, the service is
 //! asked.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::mem;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::mover::location::Location;
 pub(super) struct Crowd {
     mover: Arc<Mover>,
     tasks: JoinSet<(String, Result<u64, MoverError>)>,
+    under_way: HashSet<String>,
     pub(super) counts: Counts,
     /// What is listed where it is in doubt whether a failure is of all.
     place: Location,
@@ -42,6 +44,7 @@ impl Crowd {
         Self {
             mover: Arc::clone(mover),
             tasks: JoinSet::new(),
+            under_way: HashSet::new(),
             counts: Counts::default(),
             place: place.clone(),
             has_one_bucket: false,
@@ -75,8 +78,14 @@ impl Crowd {
         if !self.of_all.is_empty() {
             return false;
         }
+        self.under_way.insert(what.clone());
         self.tasks.spawn(async move { (what, work.await) });
         true
+    }
+
+    /// Whether something of this name was begun, and is not done.
+    pub(super) fn is_under_way(&self, what: &str) -> bool {
+        self.under_way.contains(what)
     }
 
     /// Where something failed as all would, waits for what was begun together with it: that may go
@@ -115,7 +124,11 @@ impl Crowd {
     }
 
     async fn next(&mut self) {
-        match self.tasks.join_next().await {
+        let done = self.tasks.join_next().await;
+        if let Some(Ok((what, _))) = &done {
+            self.under_way.remove(what);
+        }
+        match done {
             Some(Ok((_, Ok(bytes)))) => {
                 self.has_moved = true;
                 self.counts.done += 1;
