@@ -1,9 +1,34 @@
 //! Addresses as they are typed. A name and secret may stand before their host, and a signature in
 //! their query: neither is told, nor sent.
 
+use std::borrow::Cow;
+
+/// Signs of addresses that may be written as percent and two digits, as many programs write them.
+const ENCODED: [(&str, &str); 5] = [
+    ("%3a", ":"),
+    ("%40", "@"),
+    ("%3f", "?"),
+    ("%23", "#"),
+    ("%3d", "="),
+];
+
+/// A text with the signs that make it an address as they are.
+pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
+    let mut decoded = Cow::Borrowed(text);
+    for (code, sign) in ENCODED {
+        for code in [code.to_owned(), code.to_uppercase()] {
+            if decoded.contains(&code) {
+                decoded = decoded.replace(&code, sign).into();
+            }
+        }
+    }
+    decoded
+}
+
 /// A text without what stands before a host, and without a query. Where it has both, the host can't
 /// be told from them.
 pub fn without_secret(text: &str) -> String {
+    let text = &*decoded(text);
     let is_scheme = |scheme: &str| scheme.bytes().all(|sign| sign.is_ascii_alphanumeric());
     let query = text.find(['?', '#']);
     let Some((before, host)) = text.rsplit_once('@') else {
@@ -27,6 +52,7 @@ pub fn is_address(text: &str) -> bool {
 /// Whether what has no scheme is an address with a secret before its host, or with a signature. A
 /// path that begins as one is a folder's, whatever follows.
 pub fn has_secret(text: &str) -> bool {
+    let text = &*decoded(text);
     let is_path = text.starts_with('.') || (text.starts_with('/') && !text.starts_with("//"));
     let has_key = { text.rsplit_once('@') }.is_some_and(|(before, _)| before.contains(':'));
     let query = text.split_once('?').map(|(_, query)| query.to_lowercase());
@@ -38,6 +64,7 @@ pub fn has_secret(text: &str) -> bool {
 /// one that has a colon and an `@` elsewhere, or a time and no secret between them. A path that
 /// begins as one is a file's, whatever follows.
 pub fn looks_like_key(text: &str) -> bool {
+    let text = &*decoded(text);
     let Some((before, host)) = text.trim_start_matches('/').rsplit_once('@') else {
         return false;
     };
@@ -66,6 +93,9 @@ mod tests {
             "AKIA:hid/den+@127.0.0.1:9000/b",
             "//key:hidden@m",
             "key:hid@den@m",
+            "key%3Ahidden@m",
+            "key:hidden%40m",
+            "key%3ahidden%40m",
         ] {
             assert!(looks_like_key(text), "{text}");
         }
@@ -94,6 +124,9 @@ mod tests {
             ("https://key:hid@den@m", "https://m"),
             ("https://key:hid?den@m/b", "https://…"),
             ("key:hidden@m", "m"),
+            ("k:hidden%40m", "m"),
+            ("https://key%3Ahidden%40m/b", "https://m/b"),
+            ("https://m/b/k%3FX-Amz-Signature%3Dhidden", "https://m/b/k"),
             ("key:hidden@m://b", "m://b"),
             ("https://m/b/k?X-Amz-Signature=hidden", "https://m/b/k"),
             ("https://m/b/k?Of=a@b&X-Amz-Signature=hidden", "https://…"),

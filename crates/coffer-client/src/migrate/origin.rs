@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::block_in_place;
 
-use crate::address::{has_secret, without_secret};
+use crate::address::{decoded, has_secret, without_secret};
 use crate::migrate::MigrationOptions;
 use crate::migrate::error::MigrateError;
 use crate::s3::Client;
@@ -42,7 +42,7 @@ impl std::str::FromStr for SourceUrl {
                 ));
             }
             let host = path.split('/').next().unwrap_or_default();
-            if host.contains('@') || has_secret(path) {
+            if decoded(host).contains('@') || has_secret(path) {
                 return Err(wrong(KEY));
             }
             return Ok(Self::Folder(PathBuf::from(path)));
@@ -61,10 +61,10 @@ impl std::str::FromStr for SourceUrl {
                            https://HOST:PORT/BUCKET for one, or file://FOLDER";
             return Err(wrong(problem));
         }
-        if rest.contains('@') {
+        if decoded(rest).contains('@') {
             return Err(wrong(KEY));
         }
-        if rest.contains(['?', '#']) {
+        if decoded(rest).contains(['?', '#']) {
             let problem = "an address with a query, as a presigned one has, opens no bucket: write \
                            https://HOST:PORT/BUCKET, and name a profile by --source-profile";
             return Err(wrong(problem));

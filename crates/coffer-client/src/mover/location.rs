@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::address::{has_secret, is_address, without_secret};
+use crate::address::{decoded, has_secret, is_address, without_secret};
 use crate::mover::error::MoverError;
 use crate::s3::ObjectName;
 
@@ -64,7 +64,7 @@ impl FromStr for Location {
     fn from_str(text: &str) -> Result<Self, MoverError> {
         let rest = text.strip_prefix("s3://").unwrap_or_default();
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        let problem = if bucket.contains(['@', '?']) {
+        let problem = if decoded(bucket).contains(['@', '?']) {
             Some(WITH_SECRET)
         } else if !bucket.is_empty() {
             None
@@ -115,6 +115,8 @@ mod tests {
             "https://m/b/k?X-Amz-Signature=hidden",
             "key:hidden@m/b",
             "s3://key:hidden@m/b",
+            "s3://key%3Ahidden%40m/b",
+            "k:hidden%40m",
             "s3://b?X-Amz-Signature=hidden",
             "file://key:hidden@m/b",
         ] {

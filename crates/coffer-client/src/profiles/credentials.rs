@@ -7,7 +7,7 @@ use http::HeaderValue;
 use zeroize::Zeroizing;
 
 use crate::error::ClientError;
-use crate::profiles::environment::{Environment, ini_file, of_process};
+use crate::profiles::environment::{Environment, ini_file, of_process, place_of};
 use crate::profiles::ini::Ini;
 
 /// An access key and its secret.
@@ -67,10 +67,10 @@ impl Credentials {
     /// When there are none.
     pub fn of_file(file: &Path, profile: &str) -> Result<Self, ClientError> {
         let wrong = |problem: String| ClientError::Credentials {
-            place: file.display().to_string(),
+            place: place_of(file),
             problem,
         };
-        let ini = ini_file(file)?.ok_or_else(|| wrong("there is no such file".to_owned()))?;
+        let ini = ini_file(file)?.ok_or_else(|| wrong("there is none of that name".to_owned()))?;
         Self::of_section(&ini, profile).ok_or_else(|| {
             wrong(format!(
                 "has no [{profile}] with aws_access_key_id and aws_secret_access_key"

@@ -32,13 +32,23 @@ pub(super) fn of_process(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// How a file with an access key is told. What is no file's name may be the secret itself.
+pub(super) fn place_of(file: &Path) -> String {
+    match file.symlink_metadata() {
+        Ok(_) => file.display().to_string(),
+        Err(_) => "the file with the access key, whose name is not repeated, for it may be the \
+                   secret itself"
+            .to_owned(),
+    }
+}
+
 /// Reads a file; none where it is not there.
 pub(super) fn ini_file(file: &Path) -> Result<Option<Ini>, ClientError> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(Some(Ini::parse(&Zeroizing::new(text)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ClientError::Credentials {
-            place: file.display().to_string(),
+            place: place_of(file),
             problem: error.to_string(),
         }),
     }

@@ -2,6 +2,7 @@
 
 use http::Uri;
 
+use crate::address::decoded;
 use crate::error::ClientError;
 use crate::https::HttpsServer;
 
@@ -36,7 +37,7 @@ impl Endpoint {
         };
         let uri: Uri = text.parse().map_err(|_| wrong())?;
         // A secret may stand there, and the address is told in errors.
-        if { uri.authority() }.is_some_and(|it| it.as_str().contains('@')) {
+        if { uri.authority() }.is_some_and(|it| decoded(it.as_str()).contains('@')) {
             return Err(ClientError::Endpoint {
                 problem: "an address takes no name and secret before the host: give them with \
                           --credentials, a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"

@@ -16,7 +16,7 @@ use coffer_client::{Credentials, Settings, Wanted};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::progress::Lines;
-use super::{Progress, ServiceArgs, Typed, state_folder};
+use super::{Progress, ServiceArgs, Typed, check_option, state_folder};
 use crate::error::Error;
 use crate::output::printable::{printable, size};
 use crate::output::table::{Flush, table};
@@ -233,6 +233,9 @@ pub async fn migrate(typed: &Typed<'_>, args: &MigrateArgs) -> Result<ExitCode, 
     } else {
         Lines::None
     };
+    if let Some(report) = &args.report {
+        check_option("--report", report)?;
+    }
     let progress = Arc::new(Progress::new(lines));
     let origin = args.origin(&progress)?;
     let target = typed.client(&args.service, &progress).await?;

@@ -336,6 +336,16 @@ fn check_file(path: &Path) -> Result<(), MoverError> {
     text.parse::<Location>().map(drop)
 }
 
+/// The same of an option that names a file.
+fn check_option(option: &'static str, path: &Path) -> Result<(), Error> {
+    check_file(path).map_err(|_| Error::Option {
+        option,
+        problem: "what stands there looks like an address or an access key, and is not repeated: \
+                  name a file; one of such a name is written ./NAME"
+            .to_owned(),
+    })
+}
+
 /// A place in a bucket, of what was typed.
 fn location(place: &Path) -> Result<Location, MoverError> {
     match place.to_str() {

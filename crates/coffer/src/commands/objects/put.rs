@@ -43,8 +43,8 @@ pub struct PutArgs {
     #[arg(long, value_name = "TYPE", value_parser = media_type)]
     pub content_type: Option<String>,
     /// Metadata of what is stored; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
-    pub metadata: Vec<(String, String)>,
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub metadata: Vec<String>,
     /// How files are moved.
     #[command(flatten)]
     pub moving: MovingArgs,
@@ -61,11 +61,15 @@ fn media_type(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads `NAME=VALUE`.
-fn name_and_value(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+/// Reads `NAME=VALUE`. What is none is not repeated: it may be what was meant for elsewhere.
+fn name_and_value(text: &str) -> Result<(String, String), Error> {
+    let wrong = |problem: &str| Error::Option {
+        option: "--metadata",
+        problem: problem.to_owned(),
+    };
+    let (name, value) = { text.split_once('=') }.ok_or_else(|| wrong("write NAME=VALUE"))?;
     if name.is_empty() {
-        return Err("write a name before the =".to_owned());
+        return Err(wrong("write a name before the ="));
     }
     let name = format!("x-amz-meta-{}", name.to_ascii_lowercase());
     let is_header = http::HeaderName::try_from(&name).is_ok();
@@ -73,7 +77,9 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     if is_header && is_value {
         Ok((name, value.to_owned()))
     } else {
-        Err("name and value must be such that a header can hold them".to_owned())
+        Err(wrong(
+            "name and value must be such that a header can hold them",
+        ))
     }
 }
 
@@ -108,7 +114,8 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     sources.iter().try_for_each(|from| check_file(from))?;
     let progress = Arc::new(Progress::new(lines));
     let to = location(to)?;
-    let mut headers = args.metadata.clone();
+    let metadata = args.metadata.iter().map(|text| name_and_value(text));
+    let mut headers: Vec<_> = metadata.collect::<Result<_, _>>()?;
     if let Some(kind) = &args.content_type {
         headers.push(("content-type".to_owned(), kind.clone()));
     }
