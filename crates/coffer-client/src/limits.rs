@@ -122,6 +122,9 @@ pub const PART_BYTES_MAX: u64 = 512 << 20;
 /// Parts of an upload: S3's limit.
 pub const PART_COUNT_MAX: u64 = 10_000;
 
+/// Uploads of one file that are to be ended yet, and are noted.
+pub const UPLOADS_TO_END: usize = 16;
+
 /// Bytes of an object that is copied in one piece, and of a part that is copied: S3's limit.
 pub const COPY_BYTES_MAX: u64 = 5 << 30;
 

@@ -18,7 +18,7 @@ use crate::migrate::report::BucketReport;
 use crate::migrate::settings::{Before, LINKS, versioning};
 use crate::migrate::{Migration, Mode};
 use crate::mover::Event;
-use crate::s3::S3Error;
+use crate::s3::{S3Error, is_ended};
 
 use self::crowd::Crowd;
 
@@ -296,10 +296,13 @@ impl Migration {
 
     /// Ends uploads of earlier runs whose versions are gone at the source.
     async fn end_uploads(&self, place: &Place) {
-        for begun in place.ledger.needless_uploads().unwrap_or_default() {
+        for (of, begun) in place.ledger.needless_uploads() {
             let name = place.at_target(&begun.key);
-            // What can't be ended now, the server ends by its own rules.
-            let _ = self.target.abort_upload(&name, &begun.upload_id).await;
+            // What can't be ended now, a later run ends.
+            let ending = self.target.abort_upload(&name, &begun.upload_id);
+            if is_ended(&ending.await) {
+                let _ = place.ledger.ended(of);
+            }
         }
     }
 

@@ -184,16 +184,27 @@ impl Ledger {
         })
     }
 
-    /// Gives up the uploads that no version of the source needs any more: how they are called.
-    pub(super) fn needless_uploads(&self) -> Result<Vec<Begun>, MigrateError> {
+    /// The uploads of earlier runs that no version of the source needs any more, and what they
+    /// are noted by.
+    pub(super) fn needless_uploads(&self) -> Vec<(Mark, Begun)> {
         let uploads = std::mem::take(&mut self.known.lock().uploads);
-        let mut needless = Vec::new();
-        for (version, (begun, _)) in uploads {
-            let version = hex::encode(version);
-            self.add(&Line::Ended { version })?;
-            needless.push(begun);
-        }
-        Ok(needless)
+        let needless = uploads.into_iter();
+        needless.map(|(of, (begun, _))| (of, begun)).collect()
+    }
+
+    /// Notes that such an upload is ended.
+    pub(super) fn ended(&self, of: Mark) -> Result<(), MigrateError> {
+        let version = hex::encode(of);
+        self.add(&Line::Ended { version })
+    }
+
+    /// Notes that an upload may still be at the target, though no version needs it: a later run
+    /// ends it.
+    pub(super) fn left(&self, begun: &Begun) -> Result<(), MigrateError> {
+        self.add(&Line::Begun {
+            version: hex::encode(mark(&["left", &begun.upload_id])),
+            begun: begun.clone(),
+        })
     }
 
     /// Notes that a part is at the target.

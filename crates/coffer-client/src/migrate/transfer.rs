@@ -195,7 +195,7 @@ impl Migration {
                         "{what}: its upload begins anew, for the parts of an earlier run are not \
                          what was noted of them: {error}"
                     )));
-                    self.end_upload(name, &upload.begun.upload_id).await;
+                    self.end_upload(place, name, &upload.begun).await?;
                 }
                 joined => return joined,
             }
@@ -218,8 +218,7 @@ impl Migration {
             MoverError::ObjectChanged | MoverError::SourceChanged { .. },
         )) = &checked
         {
-            let upload_id = &upload.begun.upload_id;
-            self.end_upload(&upload.name, upload_id).await;
+            self.end_upload(place, &upload.name, &upload.begun).await?;
         }
         checked
     }

@@ -10,6 +10,8 @@ mod verdict;
 
 mod commit;
 
+mod ending;
+
 mod completed;
 
 mod parts;
@@ -18,6 +20,7 @@ mod stream;
 
 mod whole;
 
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,6 +39,7 @@ use crate::s3::{Doubted, ObjectName, Sent, Stored};
 use crate::sealed::UNVERIFIED;
 
 pub(crate) use self::beginning::begin_upload;
+use self::ending::end_journal;
 
 /// What was stored, and how.
 struct Done {
@@ -47,6 +51,8 @@ struct Done {
     /// Where it stands that it was begun: until it is known to be whole, the same command looks for
     /// it there, and does not store it again.
     journal: Option<Journal>,
+    /// Uploads of before that may still be at the server.
+    to_end: Vec<String>,
 }
 
 impl Mover {
@@ -128,6 +134,7 @@ impl Mover {
             kept_bytes: 0,
             was_sealed,
             journal: None,
+            to_end: Vec::new(),
         };
         let mut attempt = 0;
         while let Some(ticket) = self.announced(&body, name, None, headers).await? {
@@ -161,12 +168,12 @@ impl Mover {
         from: String,
         name: &ObjectName,
     ) -> Result<Moved, MoverError> {
-        let journal = done.journal.take();
+        let (journal, to_end) = (done.journal.take(), mem::take(&mut done.to_end));
         let moved = self.compared(done, from, name).await;
         if let Some(journal) = journal
             && !moved.as_ref().is_err_and(MoverError::may_go_on)
         {
-            journal.remove();
+            end_journal(journal, to_end);
         }
         let moved = moved?;
         self.tell(&Event::Done(&moved));

@@ -287,6 +287,15 @@ impl Client {
     }
 }
 
+/// Whether nothing stays of an upload, after this answer to its end. One that is not there was
+/// ended before.
+pub(crate) fn is_ended(answer: &Result<(), S3Error>) -> bool {
+    match answer {
+        Ok(()) => true,
+        Err(error) => error.is_absent(),
+    }
+}
+
 fn completion(
     name: &ObjectName,
     upload_id: &str,

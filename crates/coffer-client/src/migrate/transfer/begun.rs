@@ -10,7 +10,7 @@ use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::{Begun, Part};
 use crate::migrate::place::Place;
 use crate::mover::{begin_upload, part_bytes};
-use crate::s3::{ListedVersion, ObjectName};
+use crate::s3::{ListedVersion, ObjectName, is_ended};
 
 impl Migration {
     /// The upload that an earlier run began and the target still has, with its parts; else a new
@@ -27,7 +27,7 @@ impl Migration {
             match self.target.list_parts(name, &begun.upload_id).await {
                 // Parts of another length are not what would be sent now, or their note is damaged.
                 Ok(_) if begun.part_bytes != part_bytes(of.object.bytes) => {
-                    self.end_upload(name, &begun.upload_id).await;
+                    self.end_upload(place, name, &begun).await?;
                 }
                 Ok(listed) => {
                     let is_there = |part: &Part| {
@@ -59,15 +59,27 @@ impl Migration {
         };
         if let Err(error) = place.ledger.begun(key, of, &begun) {
             // It is noted nowhere, so nothing would go on with it.
-            self.end_upload(name, &begun.upload_id).await;
+            let _ = self.end_upload(place, name, &begun).await;
             return Err(error);
         }
         Ok(begun)
     }
 
-    /// Ends an upload that nothing would go on with. What can't be ended soon, the server ends by
-    /// its own rules.
-    pub(super) async fn end_upload(&self, name: &ObjectName, upload_id: &str) {
-        let _ = timeout(REST_WAIT, self.target.abort_upload(name, upload_id)).await;
+    /// Ends an upload that nothing would go on with. What can't be ended soon, is noted, and a
+    /// later run ends it.
+    ///
+    /// # Errors
+    /// When it can't be noted.
+    pub(super) async fn end_upload(
+        &self,
+        place: &Place,
+        name: &ObjectName,
+        begun: &Begun,
+    ) -> Result<(), MigrateError> {
+        let ending = self.target.abort_upload(name, &begun.upload_id);
+        match timeout(REST_WAIT, ending).await {
+            Ok(answer) if is_ended(&answer) => Ok(()),
+            _ => place.ledger.left(begun),
+        }
     }
 }

@@ -91,6 +91,7 @@ impl Mover {
             kept_bytes: bytes,
             was_sealed: false,
             journal: None,
+            to_end: begun.to_end,
         }))
     }
 

@@ -11,7 +11,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hyper::body::Bytes;
 use tokio::task::block_in_place;
 
-use super::state::{Begun, StoredPart, journal};
+use super::ending::forget;
+use super::state::{Begun, StoredPart, ToEnd, journal};
 use super::{Done, is_as_sent};
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
@@ -75,11 +76,12 @@ impl Mover {
             Ok(begun) => begun,
             Err(error) => {
                 if matches!(error, MoverError::Local { .. }) {
-                    forget(journal);
+                    forget(journal, Vec::new());
                 }
                 return Err(error);
             }
         };
+        let mut to_end = begun.to_end.clone();
         let upload = Arc::new(Upload {
             name: name.clone(),
             began: begun.began(),
@@ -97,13 +99,16 @@ impl Mover {
             Err(error) => Err(error),
         };
         match completed {
-            Ok(done) => Ok(keeping(done, journal)),
+            Ok(done) => Ok(Done {
+                to_end: self.end_uploads(name, to_end).await,
+                ..keeping(done, journal)
+            }),
             Err(error) if journal.is_none() || !error.may_go_on() => {
-                // What can't be ended now, the server ends by its own rules.
+                to_end.insert(0, upload.upload_id.clone());
                 if !error.is_of_access() {
-                    let _ = self.client.abort_upload(name, &upload.upload_id).await;
+                    to_end = self.end_uploads(name, to_end).await;
                 }
-                forget(journal);
+                forget(journal, to_end);
                 Err(error)
             }
             Err(error) => Err(error.with_kept(STORED)),
@@ -145,6 +150,8 @@ impl Mover {
     ) -> Result<(Begun, Before), MoverError> {
         let headers = self.headers_of(source);
         let was = journal.and_then(Journal::read::<Begun, StoredPart>);
+        let left = journal.and_then(Journal::read::<ToEnd, StoredPart>);
+        let mut to_end = left.map(|(left, _)| left.to_end).unwrap_or_default();
         if let Some((begun, noted)) = was {
             let is_same = begun.source == *source.seen()
                 && begun.part_bytes == part_bytes
@@ -152,7 +159,7 @@ impl Mover {
             let listed = if is_same {
                 self.client.list_parts(name, &begun.upload_id).await
             } else {
-                let _ = self.client.abort_upload(name, &begun.upload_id).await;
+                to_end.insert(0, begun.upload_id.clone());
                 Ok(Vec::new())
             };
             match listed {
@@ -168,6 +175,7 @@ impl Mover {
                 Err(error) => return Err(error.into()),
             }
         }
+        let to_end = self.end_uploads(name, to_end).await;
         let start = self.begin_upload(name, &headers).await?;
         let begun = Begun {
             upload_id: start.upload_id,
@@ -176,6 +184,7 @@ impl Mover {
             source: source.seen().clone(),
             headers,
             seconds: start.began_seconds,
+            to_end,
         };
         if let Some(journal) = journal
             && let Err(error) = block_in_place(|| journal.begin(&begun))
@@ -367,6 +376,7 @@ impl Mover {
             kept_bytes,
             was_sealed,
             journal: None,
+            to_end: Vec::new(),
         })
     }
 }
@@ -380,10 +390,3 @@ fn keeping(done: Done, journal: Option<Arc<Journal>>) -> Done {
 /// What stays of an upload that the server does not let go on.
 const STORED: &str = "what was stored of it is kept: the same command, once it is let in again (by \
                       new credentials, or a login), goes on from there";
-
-/// Removes the journal of what is over.
-fn forget(journal: Option<Arc<Journal>>) {
-    if let Some(journal) = journal.and_then(Arc::into_inner) {
-        journal.remove();
-    }
-}

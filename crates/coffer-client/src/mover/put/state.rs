@@ -24,6 +24,17 @@ pub(super) struct Begun {
     /// earlier versions.
     #[serde(default)]
     pub(super) seconds: u64,
+    /// Uploads of before that may still be at the server.
+    #[serde(default)]
+    pub(super) to_end: Vec<String>,
+}
+
+/// What a journal says of uploads that may still be at the server, and that nothing goes on with;
+/// where that is all that it says, no other is under way.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ToEnd {
+    #[serde(default)]
+    pub(super) to_end: Vec<String>,
 }
 
 impl Begun {

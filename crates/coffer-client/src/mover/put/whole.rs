@@ -168,6 +168,7 @@ impl Mover {
             kept_bytes: bytes,
             was_sealed: false,
             journal: None,
+            to_end: Vec::new(),
         }))
     }
 }
