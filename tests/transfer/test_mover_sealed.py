@@ -1,12 +1,15 @@
 """coffer put and get by sealed transfer, where the bucket allows it."""
 
 import contextlib
+import json
 import signal
 import socket
+import subprocess
 import threading
 
 import pytest
 
+from harness import sealed as steps
 from harness.content import MIB, content, digest, write_file
 from harness.custodian import run
 from harness.mover import Mover, wait_for_lines
@@ -155,3 +158,40 @@ def test_what_is_no_data_port_is_gone_round(own_server, tmp_path, answer, why):
             assert why in note and note.endswith("going on by TLS")
             assert [it["transfer"] for it in events if it["event"] == "done"] == ["tls"]
         assert digest(tmp_path / "got") == digest(source)
+
+
+def hold_all_tickets(server, bucket, size):
+    """Announces as many uploads as one user may have; each can be given back."""
+    held = [steps.announced(server, f"/{bucket}/held-{number}", size) for number in range(256)]
+    assert all(document["transfer"] == "sealed" for document in held)
+    return held
+
+
+def give_back(server, held):
+    """Uses tickets up: what comes is not as long as was announced."""
+    for document in held:
+        steps.request(server, "PUT", document["ticket"], b"x")
+
+
+@pytest.mark.parametrize("command", ["put", "get"])
+def test_a_ticket_is_waited_for_where_sealed_transfer_is_demanded(own_server, tmp_path, command):
+    server = own_server().start()
+    steps.make_bucket(server, "films")
+    mover = Mover(server, tmp_path / "home")
+    source = write_file(tmp_path / "source", MIB)
+    mover.run("put", source, "s3://films/there", "--transfer", "tls")
+    held = hold_all_tickets(server, "films", MIB)
+    places = (source, "s3://films/new") if command == "put" else ("s3://films/there", "got")
+    # Where it is left to the client, TLS is right.
+    assert mover.done(command, *places)["transfer"] == "tls"
+    running = mover.start(command, *places, "--transfer", "sealed", "--json")
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.wait(3)
+    give_back(server, held)
+    out, told = running.communicate(timeout=60)
+    assert running.returncode == 0, told
+    events = [json.loads(line) for line in out.splitlines()]
+    [done] = [event for event in events if event["event"] == "done"]
+    assert done["transfer"] == "sealed"
+    notes = [event["message"] for event in events if event["event"] == "note"]
+    assert notes == ["the server has no ticket for a sealed transfer now: one is waited for"]

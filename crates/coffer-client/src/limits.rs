@@ -47,6 +47,16 @@ pub const VERDICT_PAUSE: Duration = Duration::from_secs(1);
 /// whole seconds.
 pub const COMMIT_AGE_SLACK: Duration = Duration::from_secs(2);
 
+/// Bytes up to which an object, or a part, has no sealed form.
+pub const TRANSFER_SMALL_BYTES: u64 = 16 << 10;
+
+/// How long a ticket is waited for where sealed transfer is demanded, and a server has none to
+/// give: one that is not used is given back after a minute.
+pub const TICKET_WAIT: Duration = Duration::from_secs(75);
+
+/// How long until it is asked for again.
+pub const TICKET_PAUSE: Duration = Duration::from_secs(1);
+
 /// Bytes of an answer that offers a sealed transfer, or takes an announcement.
 pub const TRANSFER_ANSWER_BYTES: usize = 256 * 1024;
 

@@ -119,6 +119,8 @@ struct Told {
     busy: AtomicBool,
     /// That no more can be noted of a folder.
     full: AtomicBool,
+    /// That a ticket is waited for.
+    ticketless: AtomicBool,
 }
 
 impl Mover {

@@ -3,14 +3,16 @@
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use http::Method;
 use parking_lot::Mutex;
 use tokio::task::{block_in_place, spawn_blocking};
 
-use crate::limits::{TRANSFER_ANSWER_BYTES, WRITE_BYTES};
+use crate::limits::{TRANSFER_ANSWER_BYTES, TRANSFER_SMALL_BYTES, WRITE_BYTES};
 use crate::mover::error::MoverError;
 use crate::mover::events::Event;
+use crate::mover::sealed_way::TicketWait;
 use crate::mover::target::Target;
 use crate::mover::{Mover, Watch};
 use crate::s3::checksum::Algorithm;
@@ -66,6 +68,20 @@ impl Drop for Receiving {
     }
 }
 
+/// Why not all of a piece has come yet.
+enum Stopped {
+    /// It is to come sealed, and there is no ticket for it now.
+    NoTicket,
+    /// Something failed.
+    By(MoverError),
+}
+
+impl From<MoverError> for Stopped {
+    fn from(error: MoverError) -> Self {
+        Self::By(error)
+    }
+}
+
 impl Mover {
     /// Fetches a piece, of which a first answer may be there already. Gives its CRC, and whether it
     /// went sealed.
@@ -87,6 +103,7 @@ impl Mover {
             failure: None,
         };
         let (mut attempt, mut was_sealed) = (0, false);
+        let mut tickets = TicketWait::default();
         loop {
             let before = arriving.at;
             let error;
@@ -96,8 +113,9 @@ impl Mover {
             match error {
                 None if arriving.is_whole() => return Ok((arriving.crc.finalize(), was_sealed)),
                 // An offer may reach less far than was asked for.
-                None => continue,
-                Some(error) => {
+                None => tickets = TicketWait::default(),
+                Some(Stopped::NoTicket) => self.wait_for_ticket(&mut tickets).await?,
+                Some(Stopped::By(error)) => {
                     // What goes on for a while and then breaks is no reason to give up.
                     attempt = if arriving.at > before { 1 } else { attempt + 1 };
                     self.pause_after(attempt, error).await?;
@@ -155,23 +173,40 @@ impl Mover {
         mut arriving: Arriving,
         first: Option<Answer>,
         was_sealed: &mut bool,
-    ) -> (Arriving, Option<MoverError>) {
+    ) -> (Arriving, Option<Stopped>) {
         let asked = match first {
             Some(answer) => Ok(answer),
             None => self.ask_for(wanted, &arriving).await,
         };
         let answer = match asked {
             Ok(answer) => answer,
-            Err(error) => return (arriving, Some(error)),
+            Err(error) => return (arriving, Some(error.into())),
         };
         if answer.header(TRANSFER_HEADER) == Some(SEALED) {
             let before = arriving.at;
-            let received = self.receive(wanted, answer, arriving).await;
-            *was_sealed |= received.0.at > before;
-            return received;
+            let (arriving, failure) = self.receive(wanted, answer, arriving).await;
+            *was_sealed |= arriving.at > before;
+            return (arriving, failure.map(Stopped::By));
+        }
+        let has_sealed_form = wanted.bytes > TRANSFER_SMALL_BYTES && !arriving.is_whole();
+        if has_sealed_form && self.sealed.is_demanded() {
+            return (arriving, Some(Stopped::NoTicket));
         }
         let failure = take_all(answer, &mut arriving).await.err();
-        (arriving, failure)
+        (arriving, failure.map(Stopped::By))
+    }
+
+    /// Waits for a ticket that the server has not now.
+    pub(super) async fn wait_for_ticket(
+        &self,
+        tickets: &mut TicketWait,
+    ) -> Result<(), SealedError> {
+        if !self.told.ticketless.swap(true, Relaxed) {
+            self.tell(&Event::Note(
+                "the server has no ticket for a sealed transfer now: one is waited for",
+            ));
+        }
+        tickets.pause().await
     }
 
     /// Asks for all of an object, whatever it is now.

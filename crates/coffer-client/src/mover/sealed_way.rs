@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use rustls::ClientConfig;
+use tokio::time::{Instant, sleep};
 
+use crate::limits::{TICKET_PAUSE, TICKET_WAIT};
 use crate::mover::error::MoverError;
 use crate::s3::Client;
 use crate::sealed::{Lane, SPOKEN_HEADER, SealedError, VERSION};
@@ -20,6 +22,28 @@ pub enum Transfer {
     Tls,
     /// Always; else it is an error.
     Sealed,
+}
+
+/// Waits for a ticket, where it has to be one and the server has none to give.
+#[derive(Debug, Default)]
+pub(super) struct TicketWait {
+    since: Option<Instant>,
+}
+
+impl TicketWait {
+    /// Waits until it may be asked for again.
+    ///
+    /// # Errors
+    /// [`SealedError::NoTicket`] once it has been waited for long enough.
+    pub(super) async fn pause(&mut self) -> Result<(), SealedError> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= TICKET_WAIT {
+            let seconds = TICKET_WAIT.as_secs();
+            return Err(SealedError::NoTicket { seconds });
+        }
+        sleep(TICKET_PAUSE).await;
+        Ok(())
+    }
 }
 
 /// What is known of sealed transfer.
@@ -106,6 +130,11 @@ impl SealedWay {
         Ok(allows)
     }
 
+    /// Whether what has a sealed form may go in no other way.
+    pub(super) fn is_demanded(&self) -> bool {
+        self.wanted == Transfer::Sealed
+    }
+
     /// Whether to go on by TLS after this, from now on; true only the first time.
     pub(super) fn gives_up(&self, error: &SealedError) -> Option<bool> {
         let is_none = matches!(
@@ -138,5 +167,27 @@ impl SealedWay {
     pub(super) fn keep(&self, lane: Lane) {
         self.has_worked.store(true, Relaxed);
         self.lanes.lock().push(lane);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn tickets_are_waited_for_until_those_that_are_not_used_are_back() {
+        let (began, mut wait) = (Instant::now(), TicketWait::default());
+        let error = loop {
+            if let Err(error) = wait.pause().await {
+                break error;
+            }
+        };
+        let told = error.to_string();
+        assert!(
+            told.contains("no ticket") && told.contains("75 s"),
+            "{told}"
+        );
+        assert!(!error.is_passing(), "it is told, and not asked for again");
+        assert_eq!(began.elapsed(), TICKET_WAIT);
     }
 }

@@ -34,6 +34,16 @@ pub enum SealedError {
         /// What shows it.
         problem: &'static str,
     },
+    /// Sealed transfer was demanded, and the server has no ticket to give.
+    #[error(
+        "the server gave no ticket for a sealed transfer in {seconds} s: it has as many transfers \
+         as it takes (one user 256), or the bucket's level allows none any more; end what else \
+         moves sealed, take fewer --jobs, or run this again later; --transfer auto goes by TLS then"
+    )]
+    NoTicket {
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// There is no room at the server.
     #[error(
         "the server has no room for what was sent to its data port {address} (status 507): make \

@@ -5,10 +5,11 @@ use hyper::body::Bytes;
 use tokio::task::spawn_blocking;
 use zeroize::Zeroizing;
 
-use crate::limits::TRANSFER_ANSWER_BYTES;
+use crate::limits::{TRANSFER_ANSWER_BYTES, TRANSFER_SMALL_BYTES};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::Event;
+use crate::mover::sealed_way::TicketWait;
 use crate::s3::checksum::Algorithm;
 use crate::s3::{ObjectName, Request};
 use crate::sealed::{
@@ -26,10 +27,15 @@ impl Mover {
         part: Option<(&str, u32)>,
         headers: &[(String, String)],
     ) -> Result<Option<(String, String)>, MoverError> {
-        let mut attempt = 0;
+        let (mut attempt, mut tickets) = (0, TicketWait::default());
+        let may_be_tls = body.len() as u64 <= TRANSFER_SMALL_BYTES || !self.sealed.is_demanded();
         while self.sealed.is_wanted(&self.client, &name.bucket).await? {
             let announcement = match self.announce(body, name, part, headers).await? {
-                Announced::ByTls => return Ok(None),
+                Announced::ByTls if may_be_tls => return Ok(None),
+                Announced::ByTls => {
+                    self.wait_for_ticket(&mut tickets).await?;
+                    continue;
+                }
                 Announced::Sealed(announcement) => announcement,
             };
             match self.send_sealed(announcement, body.clone()).await {

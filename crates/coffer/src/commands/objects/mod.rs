@@ -74,7 +74,7 @@ pub enum Way {
     Auto,
     /// Always by TLS
     Tls,
-    /// Sealed; objects of up to 16 KiB have no sealed form, some find no ticket: those go by TLS
+    /// Sealed; waits for a ticket; objects of up to 16 KiB have no sealed form: those go by TLS
     Sealed,
 }
 
