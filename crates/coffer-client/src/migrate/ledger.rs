@@ -227,6 +227,14 @@ impl Ledger {
         self.note(Line::Sending { version })
     }
 
+    /// Notes that what was stored of a version is other than what was sent.
+    pub(super) fn spoilt(&self, key: &str, target: &str) -> Result<(), MigrateError> {
+        self.note(Line::Spoilt {
+            key: key.to_owned(),
+            target: target.to_owned(),
+        })
+    }
+
     /// Notes that it did not arrive.
     pub(super) fn unsent(&self, key: &str, of: &ListedVersion) -> Result<(), MigrateError> {
         let version = hex::encode(source_mark(key, of));

@@ -48,6 +48,8 @@ pub(super) enum Line {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         crc64nvme: Option<String>,
     },
+    /// What this migration stored, and is not what was sent: the next may replace it.
+    Spoilt { key: String, target: String },
     /// A version goes out, and may arrive without an answer that says so.
     Sending { version: String },
     /// It did not arrive.
@@ -149,6 +151,9 @@ pub(super) fn take(known: &mut Known, line: Line) {
             let target = mark(&[&key, &target]);
             let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
             known.arrived.insert(source, Arrived { target, crc });
+        }
+        Line::Spoilt { key, target } => {
+            known.ours.insert(mark(&[&key, &target]));
         }
         Line::Sending { version } => {
             known.sending.insert(mark_of(&version));
