@@ -324,16 +324,7 @@ mod tests {
 
     #[test]
     fn what_holds_for_more_than_one() {
-        let refused = |status, code: &str| {
-            MigrateError::from(S3Error::Refused {
-                status,
-                code: code.to_owned(),
-                message: String::new(),
-                advice: String::new(),
-                retry_after: None,
-                outcome: None,
-            })
-        };
+        let refused = |status, code| MigrateError::from(S3Error::refused(status, code));
         for (status, code, reach) in [
             (403, "AccessDenied", Reach::One),
             (401, "Unauthorized", Reach::Asked),

@@ -249,6 +249,21 @@ impl S3Error {
     }
 }
 
+#[cfg(test)]
+impl S3Error {
+    /// An answer of this status and code.
+    pub(crate) fn refused(status: u16, code: &str) -> Self {
+        Self::Refused {
+            status,
+            code: code.to_owned(),
+            message: String::new(),
+            advice: String::new(),
+            retry_after: None,
+            outcome: None,
+        }
+    }
+}
+
 /// What to do about the source of a migration, where that is something else than at the target.
 fn advice_of_source(code: &str) -> Option<&'static str> {
     Some(match code {

@@ -252,14 +252,7 @@ mod tests {
 
     async fn refused(code: &str) -> Result<u64, MoverError> {
         let status = if code == "StorageFull" { 507 } else { 403 };
-        Err(MoverError::S3(S3Error::Refused {
-            status,
-            code: code.to_owned(),
-            message: String::new(),
-            advice: String::new(),
-            retry_after: None,
-            outcome: None,
-        }))
+        Err(MoverError::S3(S3Error::refused(status, code)))
     }
 
     async fn moved_late() -> Result<u64, MoverError> {

@@ -59,14 +59,7 @@ mod tests {
 
     #[test]
     fn a_demand_to_sign_in_says_nothing_of_what_was_asked_about() {
-        let refused = |status, code: &str| S3Error::Refused {
-            status,
-            code: code.to_owned(),
-            message: String::new(),
-            advice: String::new(),
-            retry_after: None,
-            outcome: None,
-        };
+        let refused = S3Error::refused;
         assert!(refused(401, "Unauthorized").is_of_access());
         assert!(refused(403, "AccessDenied").is_of_access());
         assert!(!refused(403, "InvalidObjectState").is_of_access());
