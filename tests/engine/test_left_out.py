@@ -1,6 +1,8 @@
-"""Buckets that a gateway can't open: they keep no write from others, and lose nothing."""
+"""Buckets that a gateway can't open, and levels that a copy leaves out."""
 
 import time
+
+import pytest
 
 from harness import raw
 from harness.administration import run
@@ -8,32 +10,44 @@ from harness.age import RECIPIENT
 from harness.clients import s3_client
 from harness.engines import Gateway, answered, answers_itself, client, url_at
 from harness.sealed_copies import caught_up, made, replica, status
-from harness.server import Server
+from harness.server import Server, StartError
 
 
-def test_buckets_without_a_key_keep_no_write_from_others(tmp_path, store):
+def test_no_engine_begins_on_a_copy_that_leaves_out_a_level(tmp_path, store):
+    """Its buckets would be missing, and their names taken."""
     url = url_at(store)
     with Server(made(tmp_path / "first")) as server:
         key = server.credentials()
         replica(server, "add", "far", url, "--with-keystore", "--recipient", RECIPIENT)
         run(server, "level", "create", "kept", "--rank", "0", "--same-label", "--no-export")
-        run(server, "bucket", "create", "vault", "--level", "kept")
         s3 = s3_client(server)
         s3.create_bucket(Bucket="notes")
-        s3.put_object(Bucket="vault", Key="gold", Body=b"gold")
         s3.put_object(Bucket="notes", Key="before", Body=b"before")
+        run(server, "bucket", "create", "vault", "--level", "kept")
+        s3.put_object(Bucket="vault", Key="gold", Body=b"gold")
         caught_up(server)
-        vault = next(name for name in status(server)["keystore"]["left_out"])
-        assert vault == "kept"
-    with Gateway(tmp_path / "one", url) as gateway:
-        s3 = client(gateway, key, read_timeout=60)
-        answered(lambda: s3.put_object(Bucket="notes", Key="after", Body=b"after"), 30)
-        for name in ("before", "after"):
-            assert s3.get_object(Bucket="notes", Key=name)["Body"].read() == name.encode()
-        run(gateway, "subject", "create", "another", "--clearance", "default")
-        told = status(gateway, "engine")
-        assert told["state"] == "following", told
-        assert "can't be opened" in told["problem"], told
+        assert status(server)["keystore"]["left_out"] == ["kept"]
+        server.stop()
+        for _ in range(2):
+            with pytest.raises(StartError) as refused:
+                Gateway(tmp_path / "one", url).start()
+            told = refused.value.log
+            assert refused.value.code == 1, told
+            assert "no engine can begin on this copy" in told, told
+            assert ", with the buckets vault)" in told and "notes" not in told, told
+        # Nothing was begun: the server goes on with its copy. A level without buckets is no loss.
+        server.start()
+        s3.delete_object(Bucket="vault", Key="gold")
+        s3.delete_bucket(Bucket="vault")
+        caught_up(server)
+        assert status(server)["state"] == "following"
+        server.stop()
+        with Gateway(tmp_path / "one", url) as gateway:
+            s3 = client(gateway, key, read_timeout=60)
+            answered(lambda: s3.put_object(Bucket="notes", Key="after", Body=b"after"), 30)
+            assert got(s3, "before") == b"before"
+            gateway.restart()
+            assert answered(lambda: got(s3, "after"), 30)[1] == b"after"
 
 
 RECORD = b"cofferRE"

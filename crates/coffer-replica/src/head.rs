@@ -299,10 +299,15 @@ impl Head {
         }
     }
 
-    /// Whether it is for gateways alone to go on from. Records, of which `covers` tells, are in the
-    /// log of an engine only, and one that an earlier version wrote says no more.
+    /// Whether it is of the log of an engine. Records, of which `covers` tells, are in such a log
+    /// only, and one that an earlier version wrote says no more.
+    pub fn is_log(&self) -> bool {
+        self.is_of_engine || self.covers.is_some()
+    }
+
+    /// Whether it is for gateways alone to go on from.
     pub(crate) fn refuse_engine(&self) -> Result<()> {
-        if self.is_of_engine || self.covers.is_some() {
+        if self.is_log() {
             let number = self.number;
             return Err(ReplicaError::OfEngine { number });
         }

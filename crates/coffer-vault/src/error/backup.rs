@@ -239,6 +239,17 @@ pub enum CopyError {
          empty the store there (`identity` may stay) and their folders, and start them again"
     )]
     EngineNeverComplete,
+    /// An engine can't begin on a copy that lacks keys of buckets.
+    #[error(
+        "no engine can begin on this copy: its keystore leaves out levels that have buckets, which \
+         would be missing for good ({levels}). Start the server of the copy again; move the \
+         objects of these buckets to buckets of a level that goes along, and delete these; when \
+         `coffer replica status` shows no `levels left out` that have buckets, stop it for good"
+    )]
+    LevelsLeftOut {
+        /// Their ids, and their buckets.
+        levels: String,
+    },
     /// The copy, or its store.
     #[error(transparent)]
     Replica(#[from] ReplicaError),

@@ -188,3 +188,6 @@ pub const BEGUN_LOG_LOOKS: usize = 4;
 
 /// How often the first start of an engine looks whether its log is whole.
 pub const ENGINE_FOUND_LOOKS_EVERY: Duration = Duration::from_millis(50);
+
+/// How many buckets of a level an error names.
+pub const BUCKETS_NAMED: usize = 10;

@@ -50,6 +50,8 @@ mod files;
 
 mod room;
 
+mod left_out;
+
 mod catalogs;
 
 mod sweep;

@@ -75,6 +75,7 @@ impl Standby {
     /// Brings the folder up to a head.
     pub(super) async fn fetch(&mut self, reader: &CopyReader) -> Result<()> {
         self.fetch_files(reader).await?;
+        self.refuse_left_out(reader).await?;
         let buckets = self.wanted(reader);
         for (id, state) in &buckets {
             self.fetch_bucket(reader, *id, state).await?;
