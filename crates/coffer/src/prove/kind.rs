@@ -1,6 +1,6 @@
 //! What may lie where in a data folder; `docs/FORMAT.md`, "Data folder".
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// What a file or folder of a data folder is, by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +45,8 @@ pub enum Kind {
     BackupRecord,
     /// What a gateway's folder says of itself: not secret.
     CacheRecord,
+    /// Which copy a standby follows, and how far it has come: not secret.
+    FollowerRecord,
     /// Locked while a server runs; the number of its file then, or nothing.
     Lock,
     /// Empty, or a socket.
@@ -61,10 +63,17 @@ impl Kind {
             };
             names.push(name.to_str()?);
         }
-        if is_folder {
-            return is_known_folder(&names).then_some(Self::Folder);
+        match (is_folder, within(&names)) {
+            (true, Some(rest)) => is_known_folder(rest).then_some(Self::Folder),
+            (true, None) => is_known_folder(&names).then_some(Self::Folder),
+            (false, Some(["state.json"])) => Some(Self::FollowerRecord),
+            (false, Some(rest)) => Self::of_file(rest),
+            (false, None) => standby(&names).or_else(|| Self::of_file(&names)),
         }
-        match names[..] {
+    }
+
+    fn of_file(names: &[&str]) -> Option<Self> {
+        match *names {
             [name] => top(name),
             ["tls", name] => tls(name),
             ["audit", name] => audit(name),
@@ -106,6 +115,7 @@ impl Kind {
             Self::Credentials => "credentials",
             Self::BackupRecord => "record of a backup",
             Self::CacheRecord => "record of a cache",
+            Self::FollowerRecord => "records of a standby",
             Self::Lock => "lock",
             Self::Empty => "socket",
         }
@@ -117,8 +127,57 @@ impl Kind {
     }
 }
 
+/// Where a path leads that is the link of a standby's state to a bucket's blobs; none of others.
+pub fn blobs_of_state(relative: &Path) -> Option<PathBuf> {
+    let names: Option<Vec<_>> = relative.iter().map(|name| name.to_str()).collect();
+    match within(&names?)? {
+        ["buckets", id, "blobs"] if is_hex(id, 32) && relative.starts_with("standby") => {
+            let buckets = Path::new("../../../../../buckets");
+            Some(buckets.join(id).join("blobs"))
+        }
+        _ => None,
+    }
+}
+
+/// The path in a state that a standby serves, or in what a gateway's cache held before, which have
+/// what a data folder has.
+fn within<'a>(names: &'a [&'a str]) -> Option<&'a [&'a str]> {
+    match names {
+        ["before" | "before.moving" | "before.ended", rest @ ..] => Some(rest),
+        ["standby", "states", state, rest @ ..] if is_state(state) => Some(rest),
+        _ => None,
+    }
+}
+
+/// States are numbered; a keystore is tried in `keys.new`.
+fn is_state(name: &str) -> bool {
+    let number = name.strip_suffix(".new").unwrap_or(name);
+    let is_number = number.len() <= 20 && number.bytes().all(|byte| byte.is_ascii_digit());
+    !number.is_empty() && is_number || name == "keys.new"
+}
+
+/// What else a standby keeps.
+fn standby(names: &[&str]) -> Option<Kind> {
+    match *names {
+        [
+            "standby",
+            "copy.json" | "copy.json.new" | "promoter" | "promoter.new",
+        ] => Some(Kind::FollowerRecord),
+        ["standby", "segments", name] if is_hex(name.strip_suffix(".new").unwrap_or(name), 32) => {
+            Some(Kind::FollowerRecord)
+        }
+        // The next state of a catalog, which is put together there.
+        ["standby", "building", id, name] if is_hex(id, 32) => {
+            database(name, "catalog").map(|_| Kind::Unfinished)
+        }
+        _ => None,
+    }
+}
+
 fn is_known_folder(names: &[&str]) -> bool {
     match names {
+        ["standby"] | ["standby", "states" | "segments" | "building"] => true,
+        ["standby", "building", id] => is_hex(id, 32),
         [] | ["tls" | "audit" | "buckets" | "lost+found" | "copies.scratch" | "fetching"] => true,
         ["buckets", id] | ["buckets", id, "blobs"] => is_hex(id, 32),
         ["copies.scratch", _] => true,
@@ -231,6 +290,55 @@ mod tests {
                 "{folder}"
             );
         }
+    }
+
+    #[test]
+    fn what_standbys_and_gateways_keep_is_known() {
+        let bucket = "buckets/00112233445566778899aabbccddeeff";
+        for (path, kind) in [
+            ("standby/copy.json", Kind::FollowerRecord),
+            ("standby/promoter", Kind::FollowerRecord),
+            ("standby/states/12/state.json", Kind::FollowerRecord),
+            ("standby/states/12/keystore", Kind::Keystore),
+            ("standby/states/12/audit/00000001.log", Kind::AuditSegment),
+            ("standby/states/12.new/system.db", Kind::Database),
+            ("standby/states/keys.new/root.key", Kind::PlainRootKey),
+            ("before/system.db", Kind::Database),
+            ("before.moving/keystore", Kind::Keystore),
+        ] {
+            assert_eq!(file(path), Some(kind), "{path}");
+        }
+        let state = format!("standby/states/3/{bucket}");
+        assert_eq!(file(&format!("{state}/catalog.db")), Some(Kind::Database));
+        assert_eq!(
+            file(&format!("before/{bucket}/catalog.newest")),
+            Some(Kind::CatalogNote)
+        );
+        let to = blobs_of_state(Path::new(&format!("{state}/blobs")));
+        let own = Path::new("../../../../..").join(bucket).join("blobs");
+        assert_eq!(to, Some(own));
+        assert_eq!(blobs_of_state(Path::new(&format!("{bucket}/blobs"))), None);
+        for folder in [
+            "standby",
+            "standby/states/3",
+            "standby/building",
+            "before",
+            &state,
+        ] {
+            let kind = Kind::of(Path::new(folder), true);
+            assert_eq!(kind, Some(Kind::Folder), "{folder}");
+        }
+        for path in [
+            "standby/notes.txt",
+            "standby/states/notes.txt",
+            "standby/states/3/notes.txt",
+            "standby/states/3/standby/copy.json",
+            "before/before/keystore",
+            "before/notes.txt",
+        ] {
+            assert_eq!(file(path), None, "{path}");
+        }
+        assert_eq!(Kind::of(Path::new("standby/states/x"), true), None);
     }
 
     #[test]
