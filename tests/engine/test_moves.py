@@ -1,8 +1,11 @@
 """From a server to an engine and back: which of the two goes on with the log is never in doubt."""
 
+import time
+
 import pytest
 from botocore.exceptions import ClientError
 
+from harness import raw
 from harness.age import RECIPIENT
 from harness.clients import s3_client
 from harness.content import KIB, content
@@ -95,8 +98,26 @@ def test_a_promoted_standby_of_the_log_ends_the_engine(tmp_path, store):
             # A gateway that is started again, by mistake, serves nothing.
             first.start()
             within(lambda: "was promoted by head" in first.log())
-            with pytest.raises(ClientError):
-                s3.put_object(Bucket=BUCKET, Key="by-engine", Body=b"x")
+            with Gateway(tmp_path / "three", url_at(store)) as third:
+                for gateway in (first, third):
+                    told_that_it_has_ended(gateway, client(gateway, key))
+                assert first.log().count("was promoted by head") < 4, first.log()
+                time.sleep(3)
+                told = first.log() + third.log()
+                assert told.count("could not be taken over") < 4, told
             assert listed(s3_client(server)) == sorted([*NAMES, "after"])
         finally:
             server.close()
+
+
+def told_that_it_has_ended(gateway, s3):
+    """Who watches a gateway of an engine that has ended is told, and so are clients."""
+    within(lambda: "has ended" in raw.get_admin(gateway, "/health/ready")[1])
+    status, text = raw.get_admin(gateway, "/health/ready")
+    assert status == 503 and "not ready: this engine has ended: a standby" in text, text
+    assert "serves\n" not in text, text
+    assert raw.get_admin(gateway, "/health/live")[0] == 200
+    assert raw.metric(gateway, "coffer_ready") == 0
+    with pytest.raises(ClientError, match="this engine has ended: a standby") as refused:
+        s3.put_object(Bucket=BUCKET, Key="by-engine", Body=b"x")
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 503

@@ -32,6 +32,12 @@ impl Admin {
         self.vault.is_gateway() && self.vault.standby_now().is_some()
     }
 
+    /// Whether the engine that is followed has ended: a standby was promoted in its place.
+    pub(crate) fn engine_has_ended(&self) -> bool {
+        let standby = self.vault.standby_now();
+        self.vault.is_gateway() && standby.is_some_and(|standby| standby.ended_by.is_some())
+    }
+
     /// With failed sign-ins counted here.
     pub fn with_sign_in_throttle(self, throttle: SignInFailures) -> Self {
         Self {

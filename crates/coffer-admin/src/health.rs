@@ -43,7 +43,7 @@ async fn ready(State(admin): State<Admin>) -> Response {
     if let Some(data) = admin.status.data() {
         text.push_str(&format!("data {data}\n"));
     }
-    if let Some(address) = admin.status.gateway() {
+    if let Some(address) = admin.status.gateway().filter(|_| !admin.engine_has_ended()) {
         text.push_str(&format!("the gateway at {address} serves\n"));
     }
     if let Some(standby) = admin.vault.standby_now() {
@@ -60,6 +60,9 @@ async fn not_ready(admin: &Admin) -> Option<String> {
     if let Some(why) = admin.vault.fence_now().as_ref().and_then(fenced_off) {
         return Some(why);
     }
+    if admin.engine_has_ended() {
+        return Some(format!("not ready: {ENGINE_ENDED}"));
+    }
     if admin.follows_engine() && admin.status.gateway().is_none() {
         return Some(NONE_SERVES.to_owned());
     }
@@ -72,6 +75,11 @@ async fn not_ready(admin: &Admin) -> Option<String> {
 /// Of a gateway that follows, and can forward nothing.
 const NONE_SERVES: &str = "not ready: this gateway follows, and it is not known which one serves: \
                            the store of the engine is away, or another is about to serve";
+
+/// Of a gateway whose engine is served by a standby that was promoted.
+pub(crate) const ENGINE_ENDED: &str = "this engine has ended: a standby that followed its log was \
+                                       promoted, and serves in its place; send clients there, \
+                                       and stop this gateway";
 
 /// How far what is served is behind what is followed.
 fn follows(lag_seconds: f64, is_gateway: bool) -> String {

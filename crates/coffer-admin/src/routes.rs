@@ -16,6 +16,7 @@ use http::{Method, Request, Response, StatusCode};
 use tower_service::Service;
 
 use crate::admin::Admin;
+use crate::health::ENGINE_ENDED;
 use crate::http::caller::Peer;
 use crate::http::refusal::Refusal;
 use crate::limits::REQUEST_BYTES;
@@ -152,6 +153,7 @@ async fn settled(State(admin): State<Admin>, request: AxumRequest, next: Next) -
 /// What a gateway has that follows may be old, and lack what has been acknowledged.
 fn follows(admin: &Admin) -> Refusal {
     let serves = match admin.status.gateway() {
+        _ if admin.engine_has_ended() => ENGINE_ENDED.to_owned(),
         Some(address) => format!("the gateway at {address} serves: ask the administration there"),
         None => "which gateway serves is not known now: please try again".to_owned(),
     };

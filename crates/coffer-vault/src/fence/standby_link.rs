@@ -49,6 +49,8 @@ pub struct StandbyStatus {
     pub fetched_bytes: u64,
     /// How many blobs that are named could not be fetched.
     pub missing_count: u64,
+    /// By which head another standby was promoted, if one was: nothing comes any more.
+    pub ended_by: Option<u64>,
 }
 
 /// What a promotion came to.
@@ -131,6 +133,11 @@ impl StandbyLink {
     /// What is served was all that the copy had at that time.
     pub(crate) fn is_current(&self, at: Instant) {
         self.told.lock().1 = Some(at);
+    }
+
+    /// Whether another standby was promoted by what is followed, as far as that was seen.
+    pub fn is_ended(&self) -> bool {
+        self.told.lock().0.ended_by.is_some()
     }
 
     /// Whether the last attempt to follow failed.

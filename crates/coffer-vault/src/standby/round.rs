@@ -32,6 +32,8 @@ impl Standby {
         let reader = self.newest(reached).await?;
         let head = reader.head();
         self.ended_by = self.is_of_another(head).then_some(head.number);
+        let ended_by = self.ended_by;
+        self.link.change(|told| told.ended_by = ended_by);
         let now = (reader.known().clone(), reached.reference.clone());
         if self.served.as_ref() == Some(&now) && self.held.missing.is_empty() {
             self.sweep(&reader).await?;

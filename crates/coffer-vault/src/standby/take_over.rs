@@ -4,7 +4,7 @@
 //! What was acknowledged is in a head, so nothing is lost, and nothing is a rollback. The head that
 //! takes the epoch is the moment: the gateway that wrote the log before creates none after it.
 
-use coffer_replica::{CopyReader, CopyWriter};
+use coffer_replica::{CopyReader, CopyWriter, ReplicaError};
 use tokio::sync::oneshot;
 
 use super::Standby;
@@ -13,7 +13,7 @@ use super::promote::remove_progress;
 use crate::backup::forget;
 use crate::blocking::blocking;
 use crate::copies::TakenLog;
-use crate::error::{Result, VaultError};
+use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::{ServingRight, StandbyState};
 
 impl Standby {
@@ -29,7 +29,9 @@ impl Standby {
                 Some(log)
             }
             Err(error) => {
+                let ended_by = promoted_by(&error);
                 self.link.change(|told| {
+                    told.ended_by = ended_by.or(told.ended_by);
                     told.state = StandbyState::Failing;
                     told.problem = Some(format!("it could not take the log over: {error}"));
                 });
@@ -69,5 +71,15 @@ impl Standby {
             tracing::error!(missing_count, "the log lacks blobs that its catalogs name");
         }
         Ok(TakenLog::new(writer, right))
+    }
+}
+
+/// By which head a standby was promoted, where that keeps the log from being taken over.
+fn promoted_by(error: &VaultError) -> Option<u64> {
+    match error {
+        VaultError::Backup(BackupError::Copy(CopyError::Replica(ReplicaError::Promoted {
+            number,
+        }))) => Some(*number),
+        _ => None,
     }
 }

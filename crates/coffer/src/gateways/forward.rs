@@ -5,7 +5,7 @@
 use std::error::Error as StdError;
 use std::net::IpAddr;
 
-use coffer_vault::Turn;
+use coffer_vault::{StandbyLink, Turn};
 use http::header::{CONNECTION, EXPECT, TE, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, Request, Response, StatusCode, Uri};
@@ -25,6 +25,8 @@ use crate::limits::{GATEWAY_IDLE, GATEWAY_IDLE_CONNECTIONS, GATEWAY_TURN_WAIT};
 pub struct Forwarder<B> {
     pool: Client<GatewayConnector, B>,
     turns: watch::Receiver<Turn>,
+    /// What tells whether the engine has ended.
+    link: StandbyLink,
 }
 
 impl<B> Clone for Forwarder<B> {
@@ -32,6 +34,7 @@ impl<B> Clone for Forwarder<B> {
         Self {
             pool: self.pool.clone(),
             turns: self.turns.clone(),
+            link: self.link.clone(),
         }
     }
 }
@@ -45,6 +48,12 @@ pub enum NotForwarded {
          please try again"
     )]
     NoneServes,
+    /// None will.
+    #[error(
+        "this engine has ended: a standby that followed its log was promoted, and serves in its \
+         place; nothing was done here"
+    )]
+    EngineEnded,
     /// It could not be reached: nothing was done.
     #[error("the gateway that serves could not be reached: nothing was done; please try again")]
     NotReached,
@@ -65,9 +74,13 @@ where
     ///
     /// # Errors
     /// Of the TLS library.
-    pub fn new(identity: &GatewayIdentity, turns: watch::Receiver<Turn>) -> Result<Self, Error> {
+    pub fn new(
+        identity: &GatewayIdentity,
+        turns: watch::Receiver<Turn>,
+        link: StandbyLink,
+    ) -> Result<Self, Error> {
         let pool = pool_of(identity)?;
-        Ok(Self { pool, turns })
+        Ok(Self { pool, turns, link })
     }
 
     /// Has a request of this client answered.
@@ -80,6 +93,9 @@ where
         client: IpAddr,
         tls: Option<&'static str>,
     ) -> Result<Response<Incoming>, NotForwarded> {
+        if self.link.is_ended() {
+            return Err(NotForwarded::EngineEnded);
+        }
         let address = self.address().await.ok_or(NotForwarded::NoneServes)?;
         let (mut head, body) = request.into_parts();
         head.uri = at(&address, &head.uri).ok_or(NotForwarded::NoneServes)?;

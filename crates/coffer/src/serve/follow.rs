@@ -21,7 +21,9 @@ use crate::gateways::ask::{ReadAsker, serves};
 use crate::gateways::authority::share_authority;
 use crate::gateways::forward::Forwarder;
 use crate::gateways::identity::GatewayIdentity;
-use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, PROMOTION_ANSWER_WAIT};
+use crate::limits::{
+    ENDED_ENGINE_LOOKS_EVERY, GATEWAY_PATIENCE, GATEWAY_RETRY, PROMOTION_ANSWER_WAIT,
+};
 use crate::serve::folder_watch;
 use crate::serve::gateway::Gateway;
 use crate::serve::listeners::Listeners;
@@ -295,7 +297,7 @@ fn follower_gateway(
 ) -> Result<Gateway, Error> {
     share_authority(config, &state.vault)?;
     let identity = GatewayIdentity::of(&state.vault.gateway_key())?;
-    let forwarder = Forwarder::new(&identity, keeper.turns())?;
+    let forwarder = Forwarder::new(&identity, keeper.turns(), follower.link.clone())?;
     let reads = (follower.reads.clone(), follower.link.clone());
     let asker = ReadAsker::begin(&identity, keeper.turns(), reads)?;
     Ok(Gateway::Follower(Box::new(forwarder), Arc::new(asker)))
@@ -357,7 +359,13 @@ async fn take_over_in_turn(
                 tracing::warn!(%error, "the engine's log could not be taken over yet");
             }
         }
-        tokio::time::sleep(GATEWAY_RETRY).await;
+        // Only a store that is put back as it was changes that.
+        let wait = if link.is_ended() {
+            ENDED_ENGINE_LOOKS_EVERY
+        } else {
+            GATEWAY_RETRY
+        };
+        tokio::time::sleep(wait).await;
     }
     Ok(())
 }
