@@ -1,5 +1,6 @@
 """Promotion of a standby, and the fence of the original."""
 
+import os
 import shutil
 import subprocess
 import time
@@ -9,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from harness import raw
 from harness.administration import ask, refused, run
+from harness.auditing import export
 from harness.clients import s3_client
 from harness.faults import FailingSync
 from harness.sealed_copies import (
@@ -283,6 +285,27 @@ def test_a_second_standby_is_told(server, followed, tmp_path):
         second.close()
 
 
+def promotions(server):
+    """What the audit log has of promotions that were done."""
+    told = export(server, "--act", "standby.promote")
+    return [record for record in told if record["outcome"] == "done"]
+
+
+def test_a_promotion_is_in_the_audit_log_once(followed):
+    promoted = promote(followed)
+    serves_writes(followed)
+    [record] = promotions(followed)
+    assert record["actor"] == f"local:{os.getuid()}", record
+    details = record["details"]
+    assert details["without_copy"] == "false", record
+    assert details["head"] == promoted["head"].partition(":")[0], record
+    assert details["as_of"] == promoted["as_of"], record
+    followed.arguments = []
+    followed.restart()
+    assert promotions(followed) == [record]
+    run(followed, "audit", "verify")
+
+
 def test_where_the_copy_is_lost_with_the_original_it_goes_on_from_what_it_has(
     server, followed, tmp_path
 ):
@@ -303,6 +326,8 @@ def test_where_the_copy_is_lost_with_the_original_it_goes_on_from_what_it_has(
     checked = coffer("verify", "--data", followed.data, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "rollback.accept" in run(followed, "audit", "show")
+    [record] = promotions(followed)
+    assert record["details"]["without_copy"] == "true", record
 
 
 def test_a_rotation_that_ended_while_the_next_state_came_takes_nothing(server, followed, tmp_path):

@@ -29,6 +29,7 @@ use crate::gateways::Followers;
 use crate::limits::READS_LAST;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::quotas::QuotaOf;
+use crate::standby::unrecorded_promotion;
 use crate::system::{FenceNote, LockTime, System};
 use crate::transfers::Transfers;
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
@@ -241,7 +242,13 @@ fn put_in_order(
         make_first_subject(folder, keystore, system)?;
     }
     let known = freshness.known_record(system)?;
+    let record = BackupRecord::read(folder.path())?.filter(|_| is_copy);
+    let promotion = record.and_then(|record| unrecorded_promotion(&record, folder, keystore));
     let audit = Audit::open(folder.audit(), keystore.clone(), system, known)?;
+    if let Some(event) = promotion {
+        let log = audit.log_or_open()?;
+        log.append(event).map_err(VaultError::AuditUnavailable)?;
+    }
     if !found.is_empty() {
         let ordered = ordered_to_erase(system)?;
         freshness.accept(&found, folder, system, &audit, ordered)?;

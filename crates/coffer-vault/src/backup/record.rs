@@ -38,6 +38,9 @@ pub(crate) struct BackupRecord {
     /// Ids of buckets that a restore of others left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) left_out: Vec<String>,
+    /// What the audit log is to say of the promotion of a standby, sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) promotion: Option<String>,
 }
 
 impl BackupRecord {
@@ -49,7 +52,21 @@ impl BackupRecord {
             ended: None,
             generation: 0,
             left_out: Vec::new(),
+            promotion: None,
         }
+    }
+
+    /// Of a standby that is promoted.
+    pub(crate) fn promoted(self, promotion: String) -> Self {
+        Self {
+            promotion: Some(promotion),
+            ..self
+        }
+    }
+
+    /// What the audit log is to say of the promotion of a standby, sealed.
+    pub(crate) fn promotion(&self) -> Option<&str> {
+        self.promotion.as_deref()
     }
 
     pub(crate) fn write(&self, copy: &Path) -> Result<()> {

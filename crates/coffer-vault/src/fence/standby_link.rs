@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use coffer_audit::Event;
 use coffer_durable::now_ms;
 use coffer_replica::KnownHead;
 use parking_lot::Mutex;
@@ -72,6 +73,8 @@ pub(crate) enum Asked {
     /// To be promoted; without the copy, if that is gone.
     Promotion {
         without_copy: bool,
+        /// What the audit log is to say of it.
+        event: Event,
         answer: Answer<PromotedStandby>,
     },
     /// To go on with what it follows, as the gateway of an engine that has its lease.
@@ -154,14 +157,20 @@ impl StandbyLink {
         }
     }
 
-    /// Asks for the promotion, and waits until it is done.
-    pub(crate) async fn promote(&self, without_copy: bool) -> Result<PromotedStandby> {
+    /// Asks for the promotion, and waits until it is done; the audit log of what is served then
+    /// tells of it by this event.
+    pub(crate) async fn promote(
+        &self,
+        without_copy: bool,
+        event: Event,
+    ) -> Result<PromotedStandby> {
         if self.is_of_engine {
             return Err(CopyError::NoStandby.into());
         }
         let (answer, answered) = oneshot::channel();
         let asked = Asked::Promotion {
             without_copy,
+            event,
             answer,
         };
         let sent = self.asks.try_send(asked);

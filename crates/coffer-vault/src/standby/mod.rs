@@ -62,8 +62,11 @@ mod older_keys;
 
 mod promote;
 
+mod promotion;
+
 mod take_over;
 
+pub(crate) use self::promotion::unrecorded_promotion;
 pub use self::served::{FormerStates, ServedState};
 
 use self::room::{Room, is_full};
@@ -217,9 +220,11 @@ impl Standby {
             match timeout(wait, self.asked.recv()).await {
                 Ok(Some(Asked::Promotion {
                     without_copy,
+                    event,
                     answer,
                 })) => {
-                    if let Some(promoted) = self.try_promote(without_copy, answer).await {
+                    let asked = (without_copy, event);
+                    if let Some(promoted) = self.try_promote(asked, answer).await {
                         return StandbyTurn::Promoted(promoted);
                     }
                     continue;

@@ -7,16 +7,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use coffer_audit::{Event, Outcome};
 use coffer_durable::rfc3339;
 use coffer_replica::{CopyId, CopyReader, CopyWriter, Head, ReplicaError};
 use coffer_seal::KeystoreId;
 use tokio::sync::oneshot;
 
-use super::keystore::check_head;
+use super::keystore::{self, check_head};
+use super::promotion::seal_promotion;
 use super::states::{self, StateRecord};
 use super::{Standby, standby_folder};
 use crate::access::{Act, Actor, Role};
-use crate::audit::Facts;
+use crate::audit::{Facts, event};
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::data_folder::{failed, write_private};
@@ -28,16 +30,16 @@ impl Standby {
     /// Promotes it, and answers. None, if that failed: then it goes on following.
     pub(super) async fn try_promote(
         &mut self,
-        without_copy: bool,
+        (without_copy, event): (bool, Event),
         answer: oneshot::Sender<Result<PromotedStandby>>,
     ) -> Option<PromotedStandby> {
         self.link
             .change(|told| told.state = StandbyState::Promoting);
         tracing::warn!(without_copy, "the standby is being promoted");
         let promoted = if without_copy {
-            self.promote_alone().await
+            self.promote_alone(event).await
         } else {
-            self.promote().await
+            self.promote(event).await
         };
         match promoted {
             Ok(promoted) => {
@@ -57,7 +59,7 @@ impl Standby {
         }
     }
 
-    async fn promote(&mut self) -> Result<PromotedStandby> {
+    async fn promote(&mut self, event: Event) -> Result<PromotedStandby> {
         // As near as it can be before the original is fenced off.
         self.reach().await?;
         let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
@@ -85,12 +87,12 @@ impl Standby {
             head: last.known().clone(),
             as_of_ms: last.head().as_of_ms,
         };
-        self.complete(of, (keystore, generation)).await
+        self.complete(of, (keystore, generation), event).await
     }
 
     /// Takes what the folder has, where the copy is gone: that is as of the head that is served,
     /// and where the next was being fetched, partly later. Nothing fences the original off.
-    async fn promote_alone(&mut self) -> Result<PromotedStandby> {
+    async fn promote_alone(&mut self, event: Event) -> Result<PromotedStandby> {
         // What was not reached, is damaged, or ended is no way to a promotion.
         if matches!(self.copy_is_ended().await, Ok(false)) {
             return Err(VaultError::Invalid {
@@ -100,7 +102,7 @@ impl Standby {
         }
         let (state, of) = states::newest(self.data()).ok_or(CopyError::NeverComplete)?;
         let keystore = self.take_back_keys(state).await?;
-        self.complete(of, keystore).await
+        self.complete(of, keystore, event).await
     }
 
     /// Whether another standby was promoted by the copy, which was reached.
@@ -123,13 +125,20 @@ impl Standby {
         &self,
         of: StateRecord,
         (keystore, generation): (KeystoreId, u64),
+        event: Event,
     ) -> Result<PromotedStandby> {
         let (as_of_ms, data) = (of.as_of_ms, self.data().to_owned());
+        let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
+        let event = event
+            .with("head", of.head.number)
+            .with("as_of", rfc3339(as_of_ms));
         blocking(move || {
+            let own = keystore::open(&data, source.as_ref(), &secrets)?;
+            let promotion = seal_promotion(event, &data, &own)?;
             // First, so that nothing fails any more once the folder is a data folder.
             remove_progress(&data)?;
             let mark = BackupRecord::begun(keystore, rfc3339(as_of_ms));
-            mark.complete(&data, generation)?;
+            mark.promoted(promotion).complete(&data, generation)?;
             Ok(())
         })
         .await?;
@@ -192,7 +201,7 @@ impl Vault {
 
     /// Promotes the standby whose state this is; `without_copy`, as it is, where the copy is gone
     /// with the original. A system administrator's act: the server that starts on the folder
-    /// records that it went on from a copy.
+    /// records it, and that it went on from a copy.
     ///
     /// # Errors
     /// [`CopyError::NoStandby`]; those of following it once more.
@@ -202,11 +211,12 @@ impl Vault {
         without_copy: bool,
     ) -> Result<PromotedStandby> {
         let (role, act) = (Role::SystemAdministrator, Act::PromoteStandby);
-        let facts = Facts::new();
+        let facts = Facts::from([("without_copy", without_copy.to_string())]);
         self.refuse_without(actor, role, act, &facts)?;
         let link = self.inner.standby.clone().ok_or(CopyError::NoStandby);
         let link = link.map_err(|error| self.failed(act, actor, &facts, error.into()))?;
         tracing::warn!(%actor, without_copy, "the promotion of the standby was asked for");
-        link.promote(without_copy).await
+        let event = event(act, actor, Outcome::Done, &facts);
+        link.promote(without_copy, event).await
     }
 }

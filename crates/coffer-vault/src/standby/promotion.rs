@@ -1,0 +1,75 @@
+//! What the audit log says of a promotion. The log of a standby is the original's until then, so the
+//! record goes with the folder, sealed, and the first start that serves it writes it.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use coffer_audit::{AuditError, Event, Reader, last};
+use coffer_keys::Keystore;
+use coffer_seal::{Context, SecretKey, open, seal};
+use serde::{Deserialize, Serialize};
+
+use crate::access::Act;
+use crate::audit::audit_key;
+use crate::backup::BackupRecord;
+use crate::data_folder::Folder;
+use crate::error::{Result, VaultError};
+
+const KEY_LABEL: &[u8] = b"coffer promotion key v1\0";
+
+const CONTEXT: &[u8] = b"coffer promotion v1\0";
+
+/// A promotion that the audit log is to tell of.
+#[derive(Serialize, Deserialize)]
+struct Promotion {
+    event: Event,
+    /// The last record that the log had by then.
+    after: u64,
+}
+
+/// An event, sealed for the first start of a folder that was promoted.
+pub(super) fn seal_promotion(event: Event, folder: &Path, keystore: &Keystore) -> Result<String> {
+    let last = last(&folder.join("audit"), &audit_key(keystore));
+    let last = last.map_err(VaultError::AuditUnavailable)?;
+    let promotion = Promotion {
+        event,
+        after: last.map_or(0, |last| last.sequence),
+    };
+    let json = serde_json::to_vec(&promotion).map_err(|_| VaultError::Damaged)?;
+    let (key, context) = sealed_by(keystore);
+    Ok(STANDARD.encode(seal(&key, &context, &json)))
+}
+
+/// What the audit log of a promoted folder is still to say of that. A start that was ended before
+/// the folder was one like others may have written it. Blocks; before the log is open.
+pub(crate) fn unrecorded_promotion(
+    record: &BackupRecord,
+    folder: &Folder,
+    keystore: &Keystore,
+) -> Option<Event> {
+    let sealed = STANDARD.decode(record.promotion()?).ok()?;
+    let (key, context) = sealed_by(keystore);
+    let opened = open(&key, &context, &sealed).ok();
+    let promotion = opened.and_then(|json| serde_json::from_slice::<Promotion>(&json).ok());
+    let Some(promotion) = promotion else {
+        tracing::warn!("what backup.json says of a promotion does not open: it was altered");
+        return None;
+    };
+    let from = promotion.after + 1;
+    let mut reader = Reader::open(&folder.audit(), audit_key(keystore), from);
+    loop {
+        match reader.next() {
+            Ok(Some(record)) if record.event.act == Act::PromoteStandby.name() => return None,
+            Ok(Some(_)) | Err(AuditError::Unreadable { .. }) => {}
+            Ok(None) | Err(_) => return Some(promotion.event),
+        }
+    }
+}
+
+fn sealed_by(keystore: &Keystore) -> (SecretKey, Context) {
+    let mut context = CONTEXT.to_vec();
+    context.extend(keystore.id().0);
+    let key = keystore.system_key().derive(KEY_LABEL);
+    (key, Context::raw(context))
+}
