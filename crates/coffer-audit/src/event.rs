@@ -22,6 +22,17 @@ pub(crate) const CUT: &str = "audit.cut";
 /// The log was found damaged.
 pub(crate) const DAMAGE: &str = "audit.damage";
 
+/// What a server records that goes on from an older copy on purpose, of each file that is older.
+pub const ROLLBACK_ACCEPTED: &str = "rollback.accept";
+
+/// What such a record calls this log.
+pub const LOG_FILE: &str = "audit/";
+
+/// What is found where a log is whole, and lacks a record that it is known to have had.
+pub(crate) fn older_copy(lacks: u64) -> String {
+    format!("the log is an older copy: it lacks record {lacks}")
+}
+
 /// A signed statement of which records were removed at the beginning.
 pub(crate) const PRUNED: &str = "audit.pruned";
 

@@ -54,14 +54,14 @@ pub mod fuzzing;
 mod tests;
 
 pub use error::AuditError;
-pub use event::{Event, OWN_ACTS, Outcome};
+pub use event::{Event, LOG_FILE, OWN_ACTS, Outcome, ROLLBACK_ACCEPTED};
 pub use format::checkpoint::{CheckpointKey, CheckpointSigner, PUBLIC_KEY_BYTES, SIGNATURE_BYTES};
 pub use format::record::{AuditKey, Hash, Record, Recorded};
 pub use log::AuditLog;
 pub use read::copy::LogExtent;
 pub use read::reader::Reader;
 pub use read::recency::{Recency, recency};
-pub use verify::finding::{Finding, Report, Wrong};
+pub use verify::finding::{Finding, Report, RolledBack, Wrong};
 pub use verify::verifier::{last, verify};
 pub use write::open::Opened;
 pub use write::prune::Pruned;

@@ -5,4 +5,6 @@ pub(crate) mod finding;
 
 pub(crate) mod diagnosis;
 
+mod rollbacks;
+
 pub(crate) mod verifier;

@@ -22,7 +22,7 @@ use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::engine::refuse_cache;
 use crate::erase::{complete_interrupted, hide_ordered, ordered_to_erase};
-use crate::error::{BackupError, Result, Rollback, VaultError, listed};
+use crate::error::{BackupError, Result, Rollback, RollbackOf, VaultError, listed};
 use crate::fence::ChangeGate;
 use crate::freshness::Freshness;
 use crate::gateways::Followers;
@@ -197,7 +197,7 @@ fn open_state(
     system: &System,
 ) -> Result<(Freshness, Audit)> {
     let freshness = Freshness::open(folder, keystore.clone())?;
-    let audit = Audit::open(folder.audit(), keystore.clone(), system, None)?;
+    let audit = Audit::open(folder.audit(), keystore.clone(), system, (None, false))?;
     Ok((freshness, audit))
 }
 
@@ -244,6 +244,8 @@ fn put_in_order(
     let known = freshness.known_record(system)?;
     let record = BackupRecord::read(folder.path())?.filter(|_| is_copy);
     let promotion = record.and_then(|record| unrecorded_promotion(&record, folder, keystore));
+    let is_rolled_back = found.iter().any(|one| one.of == RollbackOf::Audit);
+    let known = (known, is_rolled_back);
     let audit = Audit::open(folder.audit(), keystore.clone(), system, known)?;
     if let Some(event) = promotion {
         let log = audit.log_or_open()?;

@@ -173,7 +173,7 @@ impl AuditVerifyRequest {
 /// What a verification of the audit log found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditReport {
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong; what was pruned, or rolled back on purpose, is missing.
     pub sound: bool,
     /// How many records are as they were written.
     pub record_count: u64,
@@ -184,6 +184,9 @@ pub struct AuditReport {
     /// The last record that was pruned, as a signed record says; 0 if none was.
     #[serde(default)]
     pub pruned_through: u64,
+    /// Records that are missing since an older copy was gone on from on purpose, as the log says.
+    #[serde(default)]
+    pub rolled_back: Vec<String>,
     /// The last record: its number.
     pub last_sequence: u64,
     /// The last record: its hash.
@@ -202,6 +205,9 @@ impl From<coffer_audit::Report> for AuditReport {
             segment_count: report.segment_count,
             checkpoint_count: report.checkpoint_count,
             pruned_through: report.pruned_through,
+            rolled_back: { report.rolled_back.iter() }
+                .map(ToString::to_string)
+                .collect(),
             last_sequence: report.last.sequence,
             last_hash: report.last.hash.to_string(),
             findings: report.findings.iter().map(ToString::to_string).collect(),

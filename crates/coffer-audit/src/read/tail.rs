@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::error::AuditError;
-use crate::event::CHECKPOINT;
+use crate::event::{CHECKPOINT, older_copy};
 use crate::format::head::{HEAD_FILE_BYTES, HEAD_NAME, Head, HeadState, parse_head};
 use crate::format::record::{AuditKey, Frame, Hash, Recorded};
 use crate::format::segment::{Header, SegmentHeader, segment_name, segment_number};
@@ -54,10 +54,7 @@ impl Tail {
     pub(crate) fn knowing(self, known: Option<Recorded>) -> Self {
         match (self, known) {
             (Self::Whole { end, .. }, Some(known)) if end.last.sequence < known.sequence => {
-                let what = format!(
-                    "the log is an older copy: it lacks record {}",
-                    known.sequence
-                );
+                let what = older_copy(known.sequence);
                 Self::Damaged { what, last: known }
             }
             (Self::Damaged { what, last }, Some(known)) if last.sequence < known.sequence => {

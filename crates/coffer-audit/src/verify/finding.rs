@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use coffer_durable::rfc3339;
+
 use crate::format::record::Recorded;
 use crate::format::segment::segment_name;
 use crate::limits::FINDINGS_MAX;
@@ -17,6 +19,8 @@ pub struct Report {
     pub checkpoint_count: u64,
     /// The last record that was pruned, as a signed record says; 0 if none was.
     pub pruned_through: u64,
+    /// Records that are missing since an older copy was gone on from, on purpose, as the log says.
+    pub rolled_back: Vec<RolledBack>,
     /// The last record that was read.
     pub last: Recorded,
     /// What is wrong, in the order of the log: the first of it comes first.
@@ -26,6 +30,19 @@ pub struct Report {
     /// Bytes that a crash left at the end, of records not yet acknowledged: cut off when the
     /// log is opened next.
     pub torn_bytes: u64,
+}
+
+/// Records that an accepted rollback explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RolledBack {
+    /// The first that is missing.
+    pub first: u64,
+    /// The last.
+    pub through: u64,
+    /// The record by which that was accepted.
+    pub accepted: u64,
+    /// When, in milliseconds since 1970 (UTC).
+    pub accepted_ms: i64,
 }
 
 /// One thing that is wrong.
@@ -89,7 +106,8 @@ pub enum Wrong {
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong: all that is there is as it was written, and what is missing was
+    /// pruned, or rolled back on purpose.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
     }
@@ -104,6 +122,23 @@ impl Report {
         } else {
             self.more_findings += 1;
         }
+    }
+}
+
+impl fmt::Display for RolledBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            first,
+            through,
+            accepted,
+            accepted_ms,
+        } = *self;
+        let at = rfc3339(accepted_ms);
+        write!(
+            f,
+            "records {first} to {through} were rolled back, which was accepted at {at}, as record \
+             {accepted} says"
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::AuditError;
 use crate::event::{CHECKPOINT, DAMAGE, Event, PRUNED};
 use crate::format::checkpoint::{PUBLIC_KEY_BYTES, is_signed, signed_cut};
 use crate::format::head::{HEAD_NAME, HeadState};
-use crate::format::record::{AuditKey, Recorded};
+use crate::format::record::{AuditKey, Opening, Recorded};
 use crate::format::segment::{Cut, Header, segment_name};
 use crate::limits::{FINDINGS_MAX, GROUP_MAX_BYTES};
 use crate::read::end::End;
@@ -15,6 +15,7 @@ use crate::read::tail::{read_head, segments};
 use crate::read::walk::{Step, Walk, read_header};
 use crate::verify::diagnosis::diagnose;
 use crate::verify::finding::{Report, Wrong};
+use crate::verify::rollbacks::Rollbacks;
 use coffer_durable::{Disk, Folder};
 
 /// Verifies the log in a folder that no server has open: every record, every checkpoint with this
@@ -66,11 +67,13 @@ pub(crate) fn verify_on(
         beyond: Beyond::default(),
         base: Cut::NONE,
         signed: None,
+        rollbacks: Rollbacks::default(),
         report: Report {
             record_count: 0,
             segment_count: 0,
             checkpoint_count: 0,
             pruned_through: 0,
+            rolled_back: Vec::new(),
             last: Recorded::NONE,
             findings: Vec::new(),
             more_findings: 0,
@@ -78,6 +81,7 @@ pub(crate) fn verify_on(
         },
     };
     verifying.run(end)?;
+    verifying.rollbacks.explain(&mut verifying.report);
     Ok(verifying.report)
 }
 
@@ -101,6 +105,7 @@ struct Verifying<'a> {
     base: Cut,
     /// Where it begins, by the last record that was signed for it.
     signed: Option<Cut>,
+    rollbacks: Rollbacks,
     report: Report,
 }
 
@@ -287,7 +292,7 @@ impl Verifying<'_> {
             if matches!(step, Step::End) {
                 break;
             }
-            let Some((recorded, event)) = self.expected(&step, &at) else {
+            let Some((recorded, opening)) = self.expected(&step, &at) else {
                 if is_beyond && is_last && until_bytes.is_none() {
                     // It was not acknowledged: a crash while it was written.
                     self.beyond.length_bytes += rest_bytes;
@@ -301,7 +306,9 @@ impl Verifying<'_> {
             if is_beyond {
                 self.beyond.length_bytes += walk.offset_bytes - offset_bytes;
             }
-            self.count(number, &recorded, &event, &at);
+            let (event, time_ms) = (&opening.event, opening.time_ms);
+            self.rollbacks.look_at(recorded.sequence, time_ms, event);
+            self.count(number, &recorded, event, &at);
             at = recorded;
         }
         self.at = Some(at);
@@ -309,7 +316,7 @@ impl Verifying<'_> {
     }
 
     /// The record that follows `at`, if it is that.
-    fn expected(&self, step: &Step, at: &Recorded) -> Option<(Recorded, Event)> {
+    fn expected(&self, step: &Step, at: &Recorded) -> Option<(Recorded, Opening)> {
         let Step::Frame(frame) = step else {
             return None;
         };
@@ -317,7 +324,7 @@ impl Verifying<'_> {
         let follows = frame.sequence == at.sequence + 1
             && opening.previous == at.hash
             && frame.follows(&at.hash);
-        follows.then(|| (frame.recorded(), opening.event))
+        follows.then(|| (frame.recorded(), opening))
     }
 
     fn tell_wrong(

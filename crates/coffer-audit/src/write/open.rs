@@ -11,7 +11,7 @@
 //! as it was found. Only the segments from the head on are read here; `verify` reads all.
 
 use crate::error::AuditError;
-use crate::event::{CUT, DAMAGE, Event, Outcome};
+use crate::event::{CUT, DAMAGE, Event, Outcome, older_copy};
 use crate::format::checkpoint::CheckpointSigner;
 use crate::format::head::{HEAD_NAME, HeadState};
 use crate::format::record::AuditKey;
@@ -32,6 +32,8 @@ pub struct Opened {
     pub cut_bytes: u64,
     /// Damage: what was found. A record says so, and the log goes on in a new segment.
     pub damage: Option<String>,
+    /// That is no more than that it is an older copy: whole, without the last records.
+    pub is_older_copy: bool,
 }
 
 /// Opens the log on a disk, or begins one.
@@ -94,6 +96,7 @@ pub(crate) fn open_on(
                 };
                 begin(&*disk, &key, &end)?;
                 own_events.push(damage_event(&what));
+                opened.is_older_copy = what == older_copy(last.sequence);
                 opened.damage = Some(what);
                 (end, Some(Slot::A), true)
             }

@@ -35,6 +35,8 @@ pub(crate) struct Audit {
     public_key: [u8; 32],
     /// A record that the log must hold.
     known: Option<Recorded>,
+    /// Whether a start accepted that it does not.
+    is_rolled_back: bool,
     log: OnceLock<AuditLog>,
     opening: Mutex<()>,
     /// The record that `system.db` has.
@@ -75,12 +77,12 @@ pub(crate) fn audit_key(keystore: &Keystore) -> AuditKey {
 
 impl Audit {
     /// Opens the log in `folder`, or leaves that for later. Blocks.
-    /// `known`: a record that it must hold.
+    /// `known`: a record that it must hold; with it, whether it was accepted that it does not.
     pub(crate) fn open(
         folder: PathBuf,
         keystore: Arc<Keystore>,
         system: &System,
-        known: Option<Recorded>,
+        (known, is_rolled_back): (Option<Recorded>, bool),
     ) -> Result<Self> {
         let public_key = keystore.receipt_public_key().map_err(VaultError::Keys)?;
         let audit = Self {
@@ -88,6 +90,7 @@ impl Audit {
             public_key: public_key.to_bytes(),
             keystore,
             known,
+            is_rolled_back,
             anchor: Mutex::new(system.audit_anchor()?),
             log: OnceLock::new(),
             opening: Mutex::new(()),
@@ -138,7 +141,16 @@ impl Audit {
         let key = audit_key(&self.keystore);
         let (log, opened) = AuditLog::open(&self.folder, key, Box::new(signer), options)
             .map_err(VaultError::AuditUnavailable)?;
-        if let Some(found) = &opened.damage {
+        if let Some(found) = &opened.damage
+            && opened.is_older_copy
+            && self.is_rolled_back
+        {
+            tracing::warn!(
+                found,
+                "the audit log goes on from an older copy in a new segment, as was accepted: \
+                 `coffer audit verify` tells which records were rolled back"
+            );
+        } else if let Some(found) = &opened.damage {
             tracing::error!(
                 found,
                 "THE AUDIT LOG IS DAMAGED: it goes on in a new segment, and `coffer audit verify` \

@@ -337,10 +337,13 @@ fn summary(report: &AuditReport) -> String {
             report.pruned_through
         );
     }
-    let result = if report.sound {
-        "all sound"
-    } else {
-        "NOT SOUND"
+    for told in &report.rolled_back {
+        text += &format!("rolled back: {}\n", printable(told));
+    }
+    let result = match (report.sound, report.rolled_back.is_empty()) {
+        (true, true) => "all sound",
+        (true, false) => "sound, but for what was rolled back",
+        (false, _) => "NOT SOUND",
     };
     text += &format!(
         "checked {} records and {} checkpoints in {} segments, up to record {}: {result}\n",
@@ -362,7 +365,8 @@ Examples:
   coffer audit show --endpoint https://coffer.example.org:9001 --credentials auditor.ini";
 
 const VERIFY_EXAMPLES: &str = "\
-Ends with 0 when all is sound, 1 when something is wrong, 2 when it could not look. An older copy
+Ends with 0 when all is sound, also where records were rolled back by a start that accepted that,
+which is told; 1 when something is wrong, 2 when it could not look. An older copy
 of the whole log is sound in itself: keep a record's number and hash elsewhere, or a receipt.
 
 Examples:
