@@ -21,7 +21,6 @@ def verified(data, *words, expect=0):
     return json.loads(report.stdout), told.stdout
 
 
-
 @pytest.fixture
 def restored(own_server, tmp_path):
     """A backup with the newer keystore, and the last records of both."""

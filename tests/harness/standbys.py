@@ -4,6 +4,7 @@ import json
 import time
 
 from harness.age import IDENTITY, RECIPIENT
+from harness.auditing import export
 from harness.clients import s3_client
 from harness.sealed_copies import made, replica
 from harness.server import Server, coffer
@@ -45,6 +46,12 @@ def promote(standby, *options, expect=0):
     done = coffer("standby", "promote", *arguments, text=True)
     assert done.returncode == expect, (done.stdout, done.stderr, standby.log()[-2000:])
     return json.loads(done.stdout) if expect == 0 else done.stderr
+
+
+def promotions(server):
+    """What the audit log has of promotions that were done."""
+    told = export(server, "--act", "standby.promote")
+    return [record for record in told if record["outcome"] == "done"]
 
 
 def within(told, seconds=WITHIN_SECONDS):

@@ -1,6 +1,5 @@
 """Promotion of a standby, and the fence of the original."""
 
-import os
 import shutil
 import subprocess
 import time
@@ -10,7 +9,6 @@ from botocore.exceptions import ClientError
 
 from harness import raw
 from harness.administration import ask, refused, run
-from harness.auditing import export
 from harness.clients import s3_client
 from harness.faults import FailingSync
 from harness.sealed_copies import (
@@ -29,6 +27,7 @@ from harness.standbys import (
     add_copy,
     has,
     promote,
+    promotions,
     serves_writes,
     standby_of,
     standby_status,
@@ -37,18 +36,6 @@ from harness.standbys import (
 )
 
 NAMES = ["small-1", "middle-1", "large-1"]
-
-
-@pytest.fixture
-def followed(server, tmp_path):
-    copy = tmp_path / "copy"
-    add_copy(server, url_of(copy))
-    put(server, NAMES)
-    caught_up(server)
-    standby = standby_of(url_of(copy), tmp_path / "second", tmp_path / "credentials")
-    started(standby)
-    yield standby
-    standby.close()
 
 
 def test_what_a_standby_has_not_counted_is_said(followed):
@@ -283,27 +270,6 @@ def test_a_second_standby_is_told(server, followed, tmp_path):
         assert writes(followed) == ""
     finally:
         second.close()
-
-
-def promotions(server):
-    """What the audit log has of promotions that were done."""
-    told = export(server, "--act", "standby.promote")
-    return [record for record in told if record["outcome"] == "done"]
-
-
-def test_a_promotion_is_in_the_audit_log_once(followed):
-    promoted = promote(followed)
-    serves_writes(followed)
-    [record] = promotions(followed)
-    assert record["actor"] == f"local:{os.getuid()}", record
-    details = record["details"]
-    assert details["without_copy"] == "false", record
-    assert details["head"] == promoted["head"].partition(":")[0], record
-    assert details["as_of"] == promoted["as_of"], record
-    followed.arguments = []
-    followed.restart()
-    assert promotions(followed) == [record]
-    run(followed, "audit", "verify")
 
 
 def test_where_the_copy_is_lost_with_the_original_it_goes_on_from_what_it_has(
