@@ -178,7 +178,7 @@ def test_a_copy_is_served_on_purpose_only(filled, own_server, tmp_path):
     copy = restored(own_server, server, folder / "copy")
     with pytest.raises(StartError) as failed:
         copy.start()
-    assert "a copy that `coffer backup` began at" in failed.value.log
+    assert "this is a copy of a server as of 20" in failed.value.log
     assert "--accept-rollback" in failed.value.log
     accept(copy)
     shown = run(copy, "audit", "show", "--act", "rollback.accept", "--json")

@@ -329,11 +329,29 @@ fn told_of(error: &object_store::Error) -> String {
         object_store::Error::Generic { source, .. } => source.to_string(),
         error => error.to_string(),
     };
-    if told.contains(&text) {
+    let told = if told.contains(&text) {
         told
     } else {
         format!("{told}: {text}")
+    };
+    missing_bucket(&told).unwrap_or(told)
+}
+
+/// What is told of a bucket that the store does not have: in the library's words stands the URL
+/// that was asked for, and the answer with the bucket's name.
+fn missing_bucket(told: &str) -> Option<String> {
+    if !told.contains("<Code>NoSuchBucket</Code>") {
+        return None;
     }
+    let url = &told[told.find("http")?..];
+    let (scheme, rest) = url.split_once("://")?;
+    let (host, path) = rest.split_once('/')?;
+    let named = told.split_once("<BucketName>");
+    let named = named.and_then(|(_, rest)| Some(rest.split_once("</BucketName>")?.0));
+    let bucket = named.or_else(|| path.split(['/', '?', ' ']).next())?;
+    Some(format!(
+        "there is no bucket {bucket} at {scheme}://{host}: make it there, or correct the URL"
+    ))
 }
 
 impl From<object_store::Error> for ReplicaError {

@@ -100,6 +100,7 @@ mod tests {
         assert_eq!(outcome_of(&fenced(true)), Some("refused"));
         let follows = CopyError::Follows {
             what: "it changes nothing",
+            serves: None,
         };
         for soon in [
             fenced(false),

@@ -20,7 +20,6 @@ use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::data_folder::{ENGINE_FILE, Folder, failed, write_private};
 use crate::error::{CopyError, Result, VaultError};
-use crate::replica::target;
 
 /// What stays in any case.
 const KEPT_ANYHOW: [&str; 4] = [ENGINE_FILE, "tls", "lock", "lost+found"];
@@ -236,6 +235,12 @@ pub(crate) fn refuse_cache(data: &Path) -> Result<()> {
     let path = data.display().to_string();
     let problem = "it is the cache of a gateway: start it with --engine, or take another folder";
     Err(CopyError::Served { path, problem }.into())
+}
+
+/// Of a folder that can't be the cache, or is that of another log.
+fn target(data: &Path, problem: &'static str) -> VaultError {
+    let path = data.display().to_string();
+    CopyError::Cache { path, problem }.into()
 }
 
 fn refuse_others(data: &Path) -> Result<()> {

@@ -43,6 +43,14 @@ pub enum CopyError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// What is to be the cache of a gateway.
+    #[error("{path} can't be the folder of a gateway: {problem}")]
+    Cache {
+        /// The folder.
+        path: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
     /// What is to be served is something else than what was asked for.
     #[error("{path} can't be served so: {problem}")]
     Served {
@@ -66,6 +74,13 @@ pub enum CopyError {
          --root-key SOURCE; or put a `keystore` and what opens it into the folder"
     )]
     IdentityMissing,
+    /// A standby takes an identity alone.
+    #[error(
+        "the keystore in this copy is sealed for recipients of age: following it takes the file of \
+         an identity, --identity FILE, whatever --root-key says. The identity of an engine that \
+         has a passphrase lies in its store, in the object `identity`: `age --decrypt` opens that"
+    )]
+    FollowingIdentityMissing,
     /// A copy without a keystore can't be followed.
     #[error(
         "this copy holds no keystore, so it can't be followed: make one with `coffer replica add \
@@ -148,10 +163,15 @@ pub enum CopyError {
         what: &'static str,
     },
     /// This gateway of an engine serves states of its log, and what it would write would be lost.
-    #[error("this gateway follows, so {what}: ask the gateway of this engine that serves")]
+    #[error(
+        "this gateway follows, so {what}: ask the gateway of this engine that serves{}",
+        at_gateway(.serves)
+    )]
     Follows {
         /// What it does not do, in a sentence.
         what: &'static str,
+        /// At which address that one is reached by gateways, if it is known.
+        serves: Option<String>,
     },
     /// Another server may serve in this one's place.
     #[error(
@@ -271,6 +291,11 @@ impl CopyError {
             Self::NotYet { .. } | Self::NotAnyMore { .. } | Self::GivenUp { .. }
         )
     }
+}
+
+fn at_gateway(address: &Option<String>) -> String {
+    let told = |address| format!(", which other gateways reach at {address}");
+    address.as_ref().map_or_else(String::new, told)
 }
 
 fn copies_told(there: &[String]) -> String {

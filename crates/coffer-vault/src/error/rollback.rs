@@ -77,8 +77,8 @@ impl fmt::Display for Rollback {
             let began = rfc3339(*held_ms);
             return write!(
                 f,
-                "this is a copy that `coffer backup` began at {began}, or a folder restored from a \
-                 sealed copy as of then"
+                "this is a copy of a server as of {began}: a backup, or a folder that was restored \
+                 from a sealed copy, or a standby that was promoted"
             );
         }
         let unit = match of {

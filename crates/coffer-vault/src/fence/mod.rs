@@ -59,6 +59,8 @@ pub(crate) struct ChangeGate {
     is_standby: bool,
     /// Whether that is of the log of an engine.
     follows_engine: bool,
+    /// What knows which gateway serves in that case.
+    link: Option<StandbyLink>,
     fence: Option<Fence>,
     right: Option<ServingRight>,
 }
@@ -102,6 +104,7 @@ impl ChangeGate {
         Self {
             is_standby: standby.is_some(),
             follows_engine: standby.is_some_and(StandbyLink::is_of_engine),
+            link: standby.cloned(),
             fence,
             right: None,
         }
@@ -145,7 +148,11 @@ impl ChangeGate {
         match (self.is_standby, self.follows_engine) {
             (false, _) => Ok(()),
             (true, false) => Err(CopyError::Standby { what }.into()),
-            (true, true) => Err(CopyError::Follows { what }.into()),
+            (true, true) => {
+                let link = self.link.as_ref();
+                let serves = link.and_then(|link| link.status().gateway);
+                Err(CopyError::Follows { what, serves }.into())
+            }
         }
     }
 

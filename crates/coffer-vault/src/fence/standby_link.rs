@@ -50,6 +50,8 @@ pub struct StandbyStatus {
     pub fetched_bytes: u64,
     /// How many blobs that are named could not be fetched.
     pub missing_count: u64,
+    /// At which address the gateway serves that this one follows, if one does.
+    pub gateway: Option<String>,
     /// By which head another standby was promoted, if one was: nothing comes any more.
     pub ended_by: Option<u64>,
 }
@@ -131,6 +133,11 @@ impl StandbyLink {
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut StandbyStatus)) {
         change(&mut self.told.lock().0);
+    }
+
+    /// Notes at which address the gateway serves that this one follows.
+    pub fn follows_gateway(&self, address: Option<String>) {
+        self.change(|told| told.gateway = address);
     }
 
     /// What is served was all that the copy had at that time.

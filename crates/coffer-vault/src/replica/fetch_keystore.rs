@@ -168,6 +168,12 @@ impl FetchedKeystore {
 /// Whether a folder holds nothing but keys, or what an interrupted restore left.
 pub(crate) fn check_files(data: &Path) -> Result<()> {
     let is_going_on = BackupRecord::is_begun(data);
+    if let Ok(Some(_)) = BackupRecord::read(data) {
+        let problem = "it was restored into already, and is complete: `coffer serve --data` with \
+                       this folder and --accept-rollback goes on from it; to restore again, take \
+                       another folder";
+        return Err(target(data, problem));
+    }
     for entry in fs::read_dir(data).map_err(failed("read", data))? {
         let name = entry.map_err(failed("read", data))?.file_name();
         let is_key = KEY_FILES.iter().any(|known| name == *known);

@@ -67,7 +67,7 @@ impl Standby {
     async fn try_open(&self, found: &FoundKeystore) -> Result<(CarriedKeystore, Keystore)> {
         let has_root = CarriedKeystore::is_for_recipients(&found.bytes);
         if has_root && self.identity.is_none() {
-            return Err(CopyError::IdentityMissing.into());
+            return Err(CopyError::FollowingIdentityMissing.into());
         }
         let carried = read_carried(&found.bytes, self.identity.as_ref())?;
         let data = self.data().to_owned();

@@ -88,7 +88,7 @@ pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error
         } => {
             let request = ImportRequest {
                 same_label: *same_label,
-                export: read(file)?,
+                export: read(file, "FILE")?,
                 identity: Secret(identity_line(identity)?),
                 name: name.clone(),
             };
@@ -121,7 +121,7 @@ pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error
 
 /// The identity in a file as `age-keygen` writes it: comments begin with `#`.
 pub fn identity_line(path: &Path) -> Result<String, Error> {
-    let text = zeroize::Zeroizing::new(read(path)?);
+    let text = zeroize::Zeroizing::new(read(path, "--identity")?);
     let mut lines = text.lines().map(str::trim);
     let identity = lines.find(|line| line.starts_with("AGE-SECRET-KEY-"));
     identity.map(str::to_owned).ok_or_else(|| Error::Option {
@@ -130,10 +130,10 @@ pub fn identity_line(path: &Path) -> Result<String, Error> {
     })
 }
 
-fn read(path: &Path) -> Result<String, Error> {
+fn read(path: &Path, option: &'static str) -> Result<String, Error> {
     use std::io::Read;
     let failed = |error: io::Error| Error::Option {
-        option: "FILE",
+        option,
         problem: format!("{} can't be read: {error}", path.display()),
     };
     let file = std::fs::File::open(path).map_err(failed)?;

@@ -322,7 +322,7 @@ impl Taking {
         if let Some(keeper) = engine {
             let identity = GatewayIdentity::of(&first.vault.gateway_key())?;
             let link = follower.link.clone();
-            let told = tell_who_serves(keeper.turns(), server.status.clone());
+            let told = tell_who_serves(keeper.turns(), server.status.clone(), link.clone());
             task = Some(tokio::spawn(async move {
                 tokio::select! {
                     taken = take_over_in_turn(&keeper, &identity, link) => {
@@ -378,9 +378,10 @@ fn address_of(turn: &Turn) -> Option<String> {
     }
 }
 
-async fn tell_who_serves(mut turns: watch::Receiver<Turn>, status: Status) {
+async fn tell_who_serves(mut turns: watch::Receiver<Turn>, status: Status, link: StandbyLink) {
     loop {
         let address = address_of(&turns.borrow_and_update());
+        link.follows_gateway(address.clone());
         status.follows_gateway(address);
         if turns.changed().await.is_err() {
             return;
