@@ -1,5 +1,6 @@
 """Copies that the keystore goes along with: an export of every level, which erases reach."""
 
+import itertools
 import json
 import subprocess
 import time
@@ -341,3 +342,36 @@ def test_a_restore_that_was_killed_goes_on(server, tmp_path, identity):
     assert done.returncode == 0 or "it holds more than a keystore" in done.stderr, done.stderr
     assert not (data / "keystore.fetched").exists()
     assert check_sound(data)["checked_count"] == 3
+
+
+def test_what_a_copy_took_before_an_older_keystore_was_put_back_counts_no_more(server, tmp_path):
+    """The generations that follow have the numbers of others that the copy took."""
+    copy, away = tmp_path / "copy", tmp_path / "away"
+    s3_client(server).create_bucket(Bucket="doomed")
+    replica(server, "add", "far", url_of(copy), "--with-keystore", "--recipient", RECIPIENT)
+    kept = taken(server)["generation"]
+    apart = (server.data / "keystore").read_bytes()
+    numbers = itertools.count()
+
+    def far_ahead():
+        run(server, "subject", "create", f"s{next(numbers)}", "--clearance", "default")
+        return taken(server)["generation"] > kept + 4
+
+    until(far_ahead, seconds=60)
+    server.kill()
+    (server.data / "keystore").write_bytes(apart)
+    copy.rename(away)
+    server.start()
+    assert status(server)["keystore"]["current_generation"] < kept + 4
+    receipt, answered = erase(server, "doomed")
+    assert "PENDING: copy far" in answered, answered
+    [told] = verified(server, receipt)["copies"]
+    assert told["keystore"]["state"] == "pending", told
+    away.rename(copy)
+
+    def settled():
+        shown = ask(server, "receipt", "show", receipt["id"])
+        return shown["copies"][0]["keystore"]["state"] == "taken" and shown
+
+    shown = verified(server, until(settled, seconds=60))
+    assert shown["copies"][0]["keystore"]["taken_at"] > shown["erased_at"]

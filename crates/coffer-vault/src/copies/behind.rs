@@ -28,8 +28,8 @@ impl Copies {
     /// As [`Copies::without_catalogs`].
     pub(crate) fn without_keystore(&self, generation: u64) -> Result<Vec<String>> {
         self.carrying(|entry, _| {
-            let taken = entry.keystore.as_ref().and_then(|with| with.taken);
-            taken.is_some_and(|taken| taken.generation >= generation)
+            let with = entry.keystore.as_ref();
+            with.is_some_and(|with| with.has_taken(generation))
         })
     }
 

@@ -122,7 +122,8 @@ impl Carrier {
             return Ok(None);
         };
         let writer = writer.as_mut().ok_or(CopyError::NotReached)?;
-        let taken = with.taken.map(|taken| taken.generation);
+        let taken = with.taken.filter(|taken| taken.is_of_this_start);
+        let taken = taken.map(|taken| taken.generation);
         let put = writer.put().cloned();
         let put = match put.filter(|put| put.generation() == keystore.generation()) {
             Some(put) => put,
@@ -171,7 +172,11 @@ impl Carrier {
 
     async fn note_taken(&self, registry: &Arc<Registry>, generation: u64) -> Result<()> {
         let (id, registry, at_ms) = (self.id, registry.clone(), now_ms());
-        let taken = TakenKeystore { generation, at_ms };
+        let taken = TakenKeystore {
+            generation,
+            at_ms,
+            is_of_this_start: true,
+        };
         blocking(move || registry.change_keystore(id, |with| with.taken = Some(taken))).await
     }
 }

@@ -4,6 +4,7 @@ use coffer_durable::{now_ms, rfc3339};
 use coffer_keys::Keystore;
 use coffer_keys::receipt::{CopyKeystore, CopyKeystoreState, Receipt, SealedCopy};
 use coffer_replica::{CopyId, Place};
+use coffer_seal::BucketId;
 
 use super::registry::{Registry, WithKeystore};
 use super::{Copies, Entry};
@@ -111,8 +112,8 @@ impl Registry {
                 continue;
             };
             let wanted = receipt.erased.keystore_generation;
-            let is_waiting = with.taken.is_none_or(|taken| taken.generation < wanted);
-            if is_waiting && !is_left {
+            let is_taken = with.has_taken(wanted) && !holds_any(keystore, &receipt);
+            if !is_taken && !is_left {
                 continue;
             }
             let mut has_waited = false;
@@ -146,6 +147,14 @@ impl Registry {
         }
         Ok(settled)
     }
+}
+
+/// Whether the keystore has any of the keys that a receipt says were destroyed: an older one was put
+/// back since.
+fn holds_any(keystore: &Keystore, receipt: &Receipt) -> bool {
+    let ids = receipt.erased.buckets.iter();
+    let mut ids = ids.filter_map(|bucket| BucketId::from_hex(&bucket.id));
+    ids.any(|id| keystore.holds_bucket(id))
 }
 
 /// Whether a receipt says of a copy that it is yet to take a keystore.
@@ -236,12 +245,9 @@ fn keystore_on_receipt(
     removed_at: &Option<String>,
     generation: u64,
 ) -> CopyKeystore {
-    let is_taken = with
-        .taken
-        .is_some_and(|taken| taken.generation >= generation);
     CopyKeystore {
         state: match removed_at {
-            _ if is_taken => CopyKeystoreState::Taken,
+            _ if with.has_taken(generation) => CopyKeystoreState::Taken,
             None => CopyKeystoreState::Pending,
             Some(_) => CopyKeystoreState::Left,
         },

@@ -101,6 +101,24 @@ pub(crate) struct WithKeystore {
 pub(crate) struct TakenKeystore {
     pub(crate) generation: u64,
     pub(crate) at_ms: i64,
+    /// Whether it took it since the start.
+    #[serde(skip)]
+    pub(crate) is_of_this_start: bool,
+}
+
+impl WithKeystore {
+    /// Whether the copy took this generation, or a later one, since the start. What it took before
+    /// counts for nothing: where an older keystore was put back, generations fall, and name others
+    /// from then on.
+    pub(crate) fn has_taken(&self, generation: u64) -> bool {
+        let taken = self.taken.filter(|taken| taken.is_of_this_start);
+        taken.is_some_and(|taken| taken.generation >= generation)
+    }
+
+    /// Forgets a keystore that is newer than the server's own: that is another by now.
+    fn forget_newer(&mut self, generation: u64) {
+        self.taken = self.taken.filter(|taken| taken.generation <= generation);
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -128,7 +146,11 @@ impl Registry {
             context: Context::raw([&b"coffer copies v1\0"[..], &keystore.id().0].concat()),
             entries: Mutex::default(),
         };
-        let read = registry.read().map(|entries| {
+        let read = registry.read().map(|mut entries| {
+            let carried = entries
+                .iter_mut()
+                .filter_map(|entry| entry.keystore.as_mut());
+            carried.for_each(|with| with.forget_newer(keystore.generation()));
             *registry.entries.lock() = entries;
         });
         (registry, read)

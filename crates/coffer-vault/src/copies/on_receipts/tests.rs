@@ -57,11 +57,41 @@ fn with_keystore(is_of_engine: bool) -> Entry {
 #[test]
 fn what_was_taken_waits_no_more() {
     let mut log = with_keystore(true);
-    let (generation, at_ms) = (2, 20);
-    let taken = TakenKeystore { generation, at_ms };
-    log.keystore.as_mut().expect("it has one").taken = Some(taken);
+    log.keystore.as_mut().expect("it has one").taken = Some(taken(2));
     assert!(!is_pending(&on_receipt(&log, 2)));
     assert!(is_pending(&on_receipt(&log, 3)));
+}
+
+fn taken(generation: u64) -> TakenKeystore {
+    TakenKeystore {
+        generation,
+        at_ms: now_ms(),
+        is_of_this_start: true,
+    }
+}
+
+#[test]
+fn what_was_taken_before_the_start_counts_for_no_erase_after_it() {
+    let folder = tempfile::tempdir().expect("it works");
+    let path = folder.path().join("keystore");
+    let keystore = Keystore::create(&path, Box::new(MemoryRoot::new())).expect("it works");
+    for (beyond, is_told) in [(0, true), (9, false)] {
+        let mut copy = with_keystore(false);
+        let generation = keystore.generation() + beyond;
+        copy.keystore.as_mut().expect("it has one").taken = Some(taken(generation));
+        let id = copy.id;
+        let (registry, _) = Registry::open(folder.path(), &keystore);
+        let kept = registry.change(|entries| *entries = vec![copy.clone()]);
+        kept.expect("it works");
+        assert!(!is_pending(&on_receipt(&copy, generation)));
+        let (registry, _) = Registry::open(folder.path(), &keystore);
+        let copy = registry.of_id(id).expect("it is there");
+        let told = on_receipt(&copy, generation);
+        assert!(is_pending(&told), "{beyond}");
+        // One that the server no longer has is told of no more.
+        let told = told.keystore.expect("it has one").generation;
+        assert_eq!(told.is_some(), is_told, "{beyond}");
+    }
 }
 
 /// An erase of now, whose receipt waits for a copy.
@@ -125,10 +155,7 @@ impl Erased {
         let mut copy = copy.clone();
         let with = copy.keystore.as_mut().expect("it has one");
         with.pending = vec![self.receipt.id.clone()];
-        with.taken = Some(TakenKeystore {
-            generation: self.receipt.erased.keystore_generation,
-            at_ms: now_ms(),
-        });
+        with.taken = Some(taken(self.receipt.erased.keystore_generation));
         let id = copy.id;
         registry
             .change(|entries| *entries = vec![copy])
