@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from harness.administration import ask, refused, run
 from harness.clients import s3_client
+from harness.content import MIB, content
 from harness.sealed_copies import BUCKET, caught_up, check, files_in, made, put, replica, url_of
 from harness.server import Server, StartError
 from harness.standbys import (
@@ -124,6 +125,30 @@ def test_an_erase_reaches_it(server, followed):
     assert refused_by(client(followed).get_object, Bucket="spare", Key="middle-1")[0] == 404
     within(lambda: not named_with(followed.data, id_of["spare"]))
     check(followed, ["small-1", "middle-1", "large-1"])
+
+
+def test_no_keystore_of_before_an_erase_stays_while_a_client_reads(server, followed):
+    s3_client(server).create_bucket(Bucket="spare")
+    put(server, ["middle-1"], bucket="spare")
+    s3_client(server).put_object(Bucket=BUCKET, Key="huge", Body=content(40 * MIB, "huge"))
+    within(has(followed, ["middle-1"], "spare"))
+    within(lambda: "huge" in names_at(followed, BUCKET))
+    states = followed.data / "standby/states"
+
+    def opened_by():
+        keys = [path for path in files_in(states) if path.name in ("keystore", "root.key")]
+        return {path.parent.name for path in keys}
+
+    within(lambda: len(list(states.iterdir())) == 1)
+    [former] = states.iterdir()
+    body = client(followed).get_object(Bucket=BUCKET, Key="huge")["Body"]
+    read = body.read(1000)
+    run(server, "bucket", "erase", "spare", "--yes")
+    within(lambda: former.name not in opened_by() and opened_by())
+    assert former.exists(), "it is read from"
+    read += body.read()
+    assert read == content(40 * MIB, "huge")
+    within(lambda: not former.exists())
 
 
 def test_a_key_that_is_disabled_counts_no_more(server, followed):

@@ -10,6 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::states;
+use crate::blocking::blocking;
 use crate::fence::StandbyLink;
 use crate::gateways::Position;
 use crate::limits::{STANDBY_STATES_MAX, STANDBY_USE_LOOKS_EVERY};
@@ -77,8 +79,9 @@ impl ServedState {
     }
 
     /// Closes it when nothing of it is under way any more, or at once when it is told to, and
-    /// removes it.
+    /// removes it; what opens it goes before.
     async fn end(self, at_once: CancellationToken, _counted: Counted) {
+        self.remove_keys().await;
         while Arc::strong_count(&self.lease) > 1 && !at_once.is_cancelled() {
             tokio::select! {
                 () = sleep(STANDBY_USE_LOOKS_EVERY) => {}
@@ -90,6 +93,18 @@ impl ServedState {
         drop(self);
         let removed = tokio::task::spawn_blocking(move || fs::remove_dir_all(folder));
         let _ = removed.await;
+    }
+
+    /// Who reads from it may do so for long, and its keystore may have keys that are destroyed.
+    async fn remove_keys(&self) {
+        let folder = self.vault.data().to_owned();
+        if let Err(error) = blocking(move || states::remove_keys(&folder)).await {
+            tracing::warn!(
+                %error,
+                "the keystore of a state that is served no more could not be removed: it is there \
+                 until nothing reads from that state any more"
+            );
+        }
     }
 }
 

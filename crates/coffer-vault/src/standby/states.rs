@@ -154,6 +154,19 @@ pub(super) fn put_back_keys(data: &Path, state: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Removes the keystore of a state that is served no more, and what opens it. What is under way in
+/// it has both in memory; the next keystore may lack keys that were destroyed.
+pub(super) fn remove_keys(state: &Path) -> Result<()> {
+    for name in ["keystore"].into_iter().chain(OPENERS) {
+        let path = state.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            removed => removed.map_err(failed("remove", &path))?,
+        }
+    }
+    Ok(())
+}
+
 /// The last segment grows, here and there, and what says how far it counts: they are copied. The
 /// others stay as they are.
 fn link_audit(from: &Path, to: &Path) -> Result<()> {
