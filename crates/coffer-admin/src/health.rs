@@ -81,6 +81,10 @@ pub(crate) const ENGINE_ENDED: &str = "this engine has ended: a standby that fol
                                        promoted, and serves in its place; send clients there, \
                                        and stop this gateway";
 
+/// Of a server that is fenced off and could not note that.
+const NOT_NOTED: &str = ". That is not noted in the data folder, which can't be written: it is \
+                         tried again, and until it is a start without --fenced-by takes writes";
+
 /// How far what is served is behind what is followed.
 fn follows(lag_seconds: f64, is_gateway: bool) -> String {
     if is_gateway {
@@ -101,7 +105,8 @@ fn fenced_off(fence: &FenceStatus) -> Option<String> {
         )),
         FenceState::Ended => Some(format!(
             "not ready: fenced off: another serves in its place, as its copy {copy} says, so \
-             nothing is changed here any more; send clients to that one"
+             nothing is changed here any more; send clients to that one{}",
+            if fence.is_noted { "" } else { NOT_NOTED }
         )),
     }
 }
@@ -148,8 +153,11 @@ mod tests {
     #[test]
     fn what_is_fenced_off_is_not_ready() {
         let told = |state| {
-            let copy = "far".to_owned();
-            fenced_off(&FenceStatus { copy, state })
+            fenced_off(&FenceStatus {
+                copy: "far".to_owned(),
+                state,
+                is_noted: true,
+            })
         };
         assert_eq!(told(FenceState::Alone), None);
         for (state, said) in [
@@ -159,7 +167,14 @@ mod tests {
             let told = told(state).unwrap_or_default();
             assert!(told.starts_with("not ready: fenced off: "), "{told}");
             assert!(told.contains(said), "{told}");
+            assert!(!told.contains("not noted"), "{told}");
         }
+        let not_noted = fenced_off(&FenceStatus {
+            copy: "far".to_owned(),
+            state: FenceState::Ended,
+            is_noted: false,
+        });
+        assert!(not_noted.is_some_and(|told| told.contains("not noted")));
     }
 
     #[test]

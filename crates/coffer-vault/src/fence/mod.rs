@@ -40,6 +40,8 @@ pub struct FenceStatus {
     pub copy: String,
     /// What is known by it.
     pub state: FenceState,
+    /// Whether later starts know it as well, of one in whose place another serves.
+    pub is_noted: bool,
 }
 
 /// Who serves, as far as the copy by which a server is fenced told.
@@ -77,6 +79,8 @@ struct Known {
     alone_at: Option<Instant>,
     /// Why this server changes nothing until it is started again.
     ended: Option<String>,
+    /// Whether that is noted for later starts.
+    is_noted: bool,
     /// Why the copy could not be asked.
     problem: Option<String>,
     /// How it stood when that was told last.
@@ -202,9 +206,11 @@ impl ChangeGate {
     /// How it stands, of a server that is fenced by a copy.
     pub(crate) fn fence(&self) -> Option<FenceStatus> {
         let fence = self.fence.as_ref()?;
+        let known = fence.known.lock();
         Some(FenceStatus {
             copy: fence.by.copy.clone(),
-            state: fence.known.lock().state(fence.by.after),
+            state: known.state(fence.by.after),
+            is_noted: known.is_noted,
         })
     }
 
@@ -247,6 +253,11 @@ impl ChangeGate {
     /// The copy said that another serves.
     pub(crate) fn ended(&self, copy: &str, why: String) {
         self.note(copy, |known| known.ended = Some(why));
+    }
+
+    /// Later starts know that another serves.
+    pub(crate) fn is_noted(&self, copy: &str) {
+        self.note(copy, |known| known.is_noted = true);
     }
 
     fn note(&self, copy: &str, note: impl FnOnce(&mut Known)) {

@@ -23,6 +23,12 @@ pub const STANDBY_STATES_MAX: usize = 16;
 /// How often it is looked whether a state is in use.
 pub const STANDBY_USE_LOOKS_EVERY: Duration = Duration::from_millis(100);
 
+/// So often a keystore of a copy is looked for that its newest head names, or a newer.
+pub const STANDBY_KEYSTORES_TRIED: usize = 4;
+
+/// How often it is tried to note that another serves in this server's place.
+pub const FENCE_NOTED_EVERY: Duration = Duration::from_secs(1);
+
 /// How often it is looked whether anything is to be copied.
 pub const COPY_LOOKS_EVERY: Duration = Duration::from_secs(1);
 

@@ -58,10 +58,12 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             }
             Err(error) => {
                 tracing::error!(copy = round.name(), %error, "a copy is given up");
-                round.end_fence().await;
-                round.progress.failed(CopyState::Stopped, error.to_string());
+                round.end_fence();
+                let given_up = error.to_string();
+                round.progress.failed(CopyState::Stopped, given_up.clone());
                 round.give_up();
                 round.end_records().await;
+                round.note_fence(&stop, &given_up).await;
                 stop.cancelled().await;
                 return;
             }

@@ -32,6 +32,7 @@ fn every_sample_has_its_family_and_every_value_is_a_number() {
         ..LevelUsage::default()
     });
     vault.fence = Some(FenceStatus {
+        is_noted: true,
         copy: "far".to_owned(),
         state: FenceState::Ended,
     });

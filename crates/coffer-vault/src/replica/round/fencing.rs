@@ -4,11 +4,21 @@ use std::time::Instant;
 
 use coffer_replica::{CopyWriter, ReplicaError};
 
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
 use super::Round;
 use crate::blocking::blocking;
+use crate::copies::CopyState;
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::FenceState;
+use crate::limits::FENCE_NOTED_EVERY;
 use crate::system::FenceNote;
+
+/// What `replica status` tells of a server that could not note that it is fenced off.
+const NOT_NOTED: &str = "That this server is fenced off could not be noted in its data folder, and \
+                         is tried again each second: until it is, a start without --fenced-by \
+                         takes writes";
 
 impl Round {
     /// Whether this copy fences the server off.
@@ -64,40 +74,71 @@ impl Round {
             Some(FenceState::Ended) => tracing::error!(
                 copy,
                 "this server is fenced off: another serves in its place, so it changes nothing any \
-                 more, nor after another start. Send clients to that one, and stop this one; when \
-                 nothing in its folder is missed, make it a standby of that one"
+                 more. Send clients to that one, and stop this one; when nothing in its folder is \
+                 missed, make it a standby of that one"
             ),
         }
     }
 
-    /// Has later starts know that another serves in this server's place.
-    async fn note_fence(&self) {
-        let Ok(inner) = self.inner() else {
-            return;
-        };
-        let Some(why) = inner.gate.ended_by(self.name()) else {
-            return;
-        };
-        let (id, copy) = (self.entry.id, self.name().to_owned());
-        let noted = blocking(move || {
-            let in_copies = inner.copies.registry.note_fenced_off(id, why.clone());
-            inner.system.note_fence(&FenceNote { copy, why })?;
-            in_copies
-        });
-        let noted = noted.await;
-        if let Err(error) = noted {
-            tracing::error!(
-                copy = self.name(),
-                %error,
-                "that this server is fenced off could not be noted: a start without --fenced-by \
-                 would change what is there"
-            );
+    /// Has later starts know that another serves in this server's place, if that is known: until it
+    /// is noted or the server stops, for the folder may be full for a while.
+    pub(in crate::replica) async fn note_fence(&self, stop: &CancellationToken, given_up: &str) {
+        let mut is_told = false;
+        while let Err(error) = self.try_note_fence().await {
+            let is_last = stop.is_cancelled();
+            if !is_told || is_last {
+                tracing::error!(
+                    copy = self.name(),
+                    %error,
+                    "that this server is fenced off could not be noted: a start without \
+                     --fenced-by would change what is there. It is tried again each second until \
+                     the stop"
+                );
+                let problem = format!("{given_up}. {NOT_NOTED}: {error}");
+                self.progress.failed(CopyState::Stopped, problem);
+                is_told = true;
+            }
+            if is_last {
+                return;
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = sleep(FENCE_NOTED_EVERY) => {}
+            }
+        }
+        if is_told {
+            self.progress
+                .failed(CopyState::Stopped, given_up.to_owned());
         }
     }
 
+    async fn try_note_fence(&self) -> Result<()> {
+        let Ok(inner) = self.inner() else {
+            return Ok(());
+        };
+        let Some(why) = inner.gate.ended_by(self.name()) else {
+            return Ok(());
+        };
+        let (id, copy) = (self.entry.id, self.name().to_owned());
+        blocking(move || {
+            let in_copies = inner.copies.registry.note_fenced_off(id, why.clone());
+            let note = FenceNote { copy, why };
+            // Either is found by a start.
+            let noted = inner.system.note_fence(&note);
+            noted.or(in_copies)?;
+            inner.gate.is_noted(&note.copy);
+            tracing::error!(
+                copy = note.copy,
+                "it is noted that this server is fenced off: nor does it change anything after \
+                 another start"
+            );
+            Ok(())
+        })
+        .await
+    }
+
     /// The copy is asked no more, whatever becomes of it.
-    pub(in crate::replica) async fn end_fence(&self) {
-        self.note_fence().await;
+    pub(in crate::replica) fn end_fence(&self) {
         let fence = self.inner().ok().and_then(|inner| inner.gate.fence());
         let fence = fence.filter(|fence| fence.copy == self.name());
         if fence.is_some_and(|fence| fence.state == FenceState::Alone) {
