@@ -53,10 +53,14 @@ pub(crate) const OPENERS: [&str; 6] = [
 pub(super) struct FetchedKeystore {
     reference: KeystoreRef,
     has_root: bool,
+    /// Whether this very restore put it there.
+    #[serde(skip)]
+    is_new: bool,
 }
 
-/// Fetches the newest keystore of a copy, if the folder has none and the copy does. A folder that
-/// is not there is made.
+/// Fetches the newest keystore of a copy, if the folder has none and the copy does, or one that an
+/// interrupted restore fetched and that is not the newest any more. A folder that is not there is
+/// made.
 ///
 /// # Errors
 /// [`ReplicaError::Altered`] where it is another than its name says, or than the copy's record.
@@ -65,19 +69,20 @@ pub(super) async fn fetch_keystore(
     data: &Path,
     identity: Option<&ExportIdentity>,
 ) -> Result<Option<FetchedKeystore>> {
-    if let Some(fetched) = FetchedKeystore::left(data) {
-        // Whether it is still the newest is looked at again.
-        if fetched.is_whole(data) {
-            return Ok(Some(fetched));
-        }
+    let mut left = FetchedKeystore::left(data);
+    if let Some(fetched) = left.take_if(|fetched| !fetched.is_whole(data)) {
         fetched.put_back(data);
     }
-    if data.join("keystore").exists() {
+    if left.is_none() && data.join("keystore").exists() {
         return Ok(None);
     }
     let Some(found) = newest_keystore(&**store).await? else {
-        return Ok(None);
+        return Ok(left);
     };
+    // Whether the heads name none that is newer is looked at later.
+    if let Some(fetched) = left.take_if(|left| !left.reference.is_before(&found.reference)) {
+        return Ok(Some(fetched));
+    }
     let has_root = CarriedKeystore::is_for_recipients(&found.bytes);
     if has_root && identity.is_none() {
         return Err(CopyError::IdentityMissing.into());
@@ -96,6 +101,10 @@ pub(super) async fn fetch_keystore(
         made.map_err(failed("make", data))?;
     }
     check_files(data)?;
+    // Before the other is noted: a crash leaves none, which is fetched again.
+    if let Some(older) = left {
+        older.put_back(data);
+    }
     let holds_opener = OPENERS.iter().any(|name| data.join(name).exists());
     if has_root && holds_opener {
         let problem = "it holds what opens another keystore (`root.key` or the like), and the one \
@@ -105,6 +114,7 @@ pub(super) async fn fetch_keystore(
     let fetched = FetchedKeystore {
         reference: found.reference,
         has_root,
+        is_new: true,
     };
     fetched.note(data)?;
     if let Err(error) = carried.place(data) {
@@ -128,6 +138,12 @@ impl FetchedKeystore {
             .into()),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it goes again where nothing was restored by it: a folder that is not restored into
+    /// keeps none, and one that is keeps what was there before.
+    pub(super) fn is_of_no_use(&self, data: &Path) -> bool {
+        self.is_new || !BackupRecord::is_begun(data)
     }
 
     /// What an interrupted restore fetched.

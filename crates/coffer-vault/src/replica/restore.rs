@@ -83,8 +83,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     };
     let (folder, keystore, reader, lacks) = match opened.await {
         Err(error) => {
-            // A folder that is not restored into keeps nothing of it.
-            if let Some(fetched) = fetched.filter(|_| !BackupRecord::is_begun(&data)) {
+            if let Some(fetched) = fetched.filter(|fetched| fetched.is_of_no_use(&data)) {
                 fetched.put_back(&data);
             }
             return Err(error);
