@@ -1,18 +1,24 @@
-"""A standby whose disk is full: it serves what it had, and follows when the newest state fits."""
+"""A standby whose disk is full: it serves what it had, and follows when the newest state fits; and
+an original that has no room to note its fence."""
 
+import contextlib
+import os
 import signal
 
 import pytest
 
+from harness import raw
 from harness.age import IDENTITY
 from harness.clients import s3_client
 from harness.content import MIB, content
 from harness.disks import needs_mount, small_disk
-from harness.sealed_copies import BUCKET, caught_up, check, put, restore, url_of
-from harness.server import StartError
+from harness.sealed_copies import BUCKET, caught_up, check, made, put, restore, status, url_of
+from harness.server import Server, StartError
 from harness.standbys import (
     add_copy,
     has,
+    promote,
+    serves_writes,
     standby_of,
     standby_status,
     started,
@@ -84,4 +90,72 @@ def test_a_restore_and_a_start_say_which_disk_is_full(server, tmp_path):
             log = refused.value.log
             assert "no room is left on the disk" in log and str(standby.data) in log, log
         finally:
+            standby.close()
+
+
+def fill(disk):
+    """Leaves no room at all on it."""
+    path = disk / "filling"
+    with path.open("wb", buffering=0) as file:
+        for length in (MIB, 4096, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(b"x" * length)
+        os.fsync(file.fileno())
+    return path
+
+
+def test_a_promotion_says_which_disk_is_full_and_how_the_original_stands(server, tmp_path):
+    copy = url_of(tmp_path / "copy")
+    add_copy(server, copy)
+    put(server, BEFORE)
+    caught_up(server)
+    with small_disk(tmp_path) as disk:
+        standby = standby_of(copy, tmp_path / "second", tmp_path / "credentials")
+        standby.data = disk / "data"
+        try:
+            started(standby)
+            within(has(standby, BEFORE, BUCKET))
+            filling = fill(disk)
+            error = promote(standby, expect=1)
+            assert f"disk that {standby.data} is on is full" in error, error
+            assert "The original goes on as it was" in error, error
+            filling.unlink()
+            promote(standby)
+            serves_writes(standby)
+        finally:
+            standby.close()
+
+
+def test_a_fence_that_could_not_be_noted_is_noted_as_soon_as_there_is_room(tmp_path):
+    copy = url_of(tmp_path / "copy")
+    with small_disk(tmp_path) as disk:
+        server = Server(made(tmp_path / "first"), data=disk / "data").start()
+        standby = standby_of(copy, tmp_path / "second", server.credentials_path)
+        try:
+            s3_client(server).create_bucket(Bucket=BUCKET)
+            put(server, BEFORE)
+            add_copy(server, copy)
+            caught_up(server)
+            server.stop()
+            own, server.arguments = server.arguments, [*server.arguments, "--fenced-by", "far"]
+            server.start()
+            started(standby)
+            within(has(standby, BEFORE, BUCKET))
+            filling = fill(disk)
+            promote(standby)
+            serves_writes(standby)
+            within(lambda: "not noted" in raw.get_admin(server, "/health/ready")[1])
+            within(lambda: "could not be noted" in (status(server)["problem"] or ""))
+            assert "after another start" not in server.log()
+            filling.unlink()
+            within(lambda: "after another start" in server.log())
+            assert "not noted" not in raw.get_admin(server, "/health/ready")[1]
+            assert "could not be noted" not in status(server)["problem"]
+            server.kill()
+            server.arguments = own
+            with pytest.raises(StartError, match="(?s)fenced off by its copy.*--end-fence"):
+                server.start()
+        finally:
+            server.close()
             standby.close()

@@ -33,7 +33,8 @@ pub const RECORD_FILES_MAX_BYTES: usize = 1_024 * 1_024;
 /// The longest record, sealed, in bytes: more than that takes.
 pub const RECORD_MAX_BYTES: u64 = 6 * 1_024 * 1_024;
 
-/// So often a log is taken over again when a late record of its owner of before was faster.
+/// So often a log is taken over again when a late record of its owner of before was faster, or a
+/// head of the server that a standby ends.
 pub const TURNS_TRIED: usize = 8;
 
 /// The longest piece of a file, in bytes.

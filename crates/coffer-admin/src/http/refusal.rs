@@ -221,6 +221,8 @@ fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
         CopyError::OfEngine { .. } => (S::CONFLICT, "of_engine"),
         CopyError::NoStandby => (S::CONFLICT, "no_standby"),
         CopyError::OtherPromoted { .. } => (S::CONFLICT, "promoted"),
+        CopyError::OriginalWrites => (S::CONFLICT, "original_writes"),
+        CopyError::NoRoomToPromote { .. } => (S::INSUFFICIENT_STORAGE, "storage_full"),
         CopyError::Replica(error) if error.is_passing() => (S::BAD_GATEWAY, "store_failed"),
         _ => (S::BAD_REQUEST, "no_place_for_a_replica"),
     }

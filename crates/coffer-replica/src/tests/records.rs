@@ -303,3 +303,40 @@ async fn of_two_standbys_one_is_promoted_and_may_ask_again() {
     let engine = CopyWriter::resume_engine(bench.copy(), None).await;
     assert!(is_told(&engine.err().unwrap()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_is_promoted_beside_an_original_that_goes_on_writing() {
+    let mut bench = Bench::new().await;
+    three_segments(&mut bench).await;
+    let slow = Fickle {
+        inner: bench.store.inner.fork(),
+        takes: Duration::from_millis(10),
+        ..Fickle::default()
+    };
+    let slow = Arc::new(slow);
+    let copy = Copy::new(slow.clone(), bench.id, &bench.key);
+    let known = bench.writer.known();
+    let mut original = CopyWriter::resume(copy.clone(), Some(&known))
+        .await
+        .unwrap();
+    let known = original.known();
+    let writes = async {
+        for as_of_s in 1..=8 {
+            let mut next = original.head().clone();
+            next.as_of_ms = as_of_s * 1_000;
+            original.commit(next).await?;
+        }
+        Ok::<_, ReplicaError>(())
+    };
+    let promotion = CopyWriter::promote(copy.clone(), &known, CopyId::random());
+    let (wrote, promoted) = tokio::join!(writes, promotion);
+    let promoted = promoted.unwrap();
+    assert!(
+        promoted.known().number > known.number + 1,
+        "none was faster"
+    );
+    let is_told = |error: &ReplicaError| matches!(error, ReplicaError::Promoted { .. });
+    assert!(wrote.err().is_none_or(|error| is_told(&error)));
+    let late = original.commit(original.head().clone()).await;
+    assert!(is_told(&late.unwrap_err()));
+}

@@ -40,6 +40,16 @@ impl Turn {
             (_, None) => newest.base.refuse_engine(),
         }
     }
+
+    /// Whether it is tried again behind what another wrote meanwhile: a record of who wrote the log
+    /// before, and of one that a standby ends, any head as well. Whether that is of another
+    /// promotion, it is looked then.
+    async fn goes_on_behind(self, copy: &Copy, number: u64) -> Result<bool> {
+        match self {
+            Self::Promoted(_) => Ok(true),
+            Self::Same | Self::Engine => Ok(copy.entry(number).await?.head().is_err()),
+        }
+    }
 }
 
 impl CopyWriter {
@@ -75,7 +85,7 @@ impl CopyWriter {
     }
 
     /// Takes the next epoch, by a head of its own. A late record of who wrote the log before may be
-    /// faster: then that is part of what is taken over.
+    /// faster, or a head of the server that a standby ends: then that is part of what is taken over.
     pub(super) async fn take_over(
         copy: Copy,
         known: Option<&KnownHead>,
@@ -92,7 +102,7 @@ impl CopyWriter {
             tried += 1;
             match writer.commit(writer.head.clone()).await {
                 Err(ReplicaError::Fenced { number })
-                    if tried < TURNS_TRIED && copy.entry(number).await?.head().is_err() => {}
+                    if tried < TURNS_TRIED && turn.goes_on_behind(&copy, number).await? => {}
                 done => return done.map(|()| writer),
             }
         }

@@ -117,6 +117,29 @@ pub enum CopyError {
         /// The head that shows it.
         number: u64,
     },
+    /// A promotion found no room for what the copy has.
+    #[error(
+        "the disk that {path} is on is full, and the standby is not promoted: make room there, and \
+         ask again. {}",
+        if *is_original_ended {
+            "The copy already says that it takes the original's place, which writes the copy no \
+             more, and changes nothing where it is fenced by it"
+        } else {
+            "The original goes on as it was"
+        }
+    )]
+    NoRoomToPromote {
+        /// The folder.
+        path: String,
+        /// Whether the copy has ended the original's turn.
+        is_original_ended: bool,
+    },
+    /// The original was faster each time.
+    #[error(
+        "the standby is not promoted: the original lives, and wrote the copy each time just before \
+         this one could end its turn. Ask again, or stop the original first"
+    )]
+    OriginalWrites,
     /// Its target was not reached yet, or not in time.
     #[error("the copy was not reached in time, or not since the server started")]
     NotReached,

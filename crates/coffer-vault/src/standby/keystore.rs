@@ -13,10 +13,31 @@ use super::{Reached, Standby, states};
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::data_folder::Folder;
-use crate::error::{CopyError, Result, VaultError};
+use crate::error::{BackupError, CopyError, Result, VaultError};
+use crate::limits::STANDBY_KEYSTORES_TRIED;
 use crate::replica::{OPENERS, read_carried, target};
 
 impl Standby {
+    /// Reaches the copy, with its newest keystore and its newest head. Between the looks for both
+    /// its server may put another keystore, remove the one before, and name it in a head: so both
+    /// are looked for again before it is said that there is none, or an older one.
+    pub(super) async fn reach_newest(&mut self) -> Result<CopyReader> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            match self.try_reach().await {
+                Err(error) if tried < STANDBY_KEYSTORES_TRIED && is_of_keystore(&error) => {}
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_reach(&mut self) -> Result<CopyReader> {
+        self.reach().await?;
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        self.newest(reached).await
+    }
+
     /// Reaches the copy, with its newest keystore.
     pub(super) async fn reach(&mut self) -> Result<()> {
         let (store, known) = match &self.reached {
@@ -116,11 +137,22 @@ impl Standby {
     }
 
     /// The copy as its newest head has it.
-    pub(super) async fn newest(&self, reached: &Reached) -> Result<CopyReader> {
+    async fn newest(&self, reached: &Reached) -> Result<CopyReader> {
         let reader = CopyReader::newest(reached.copy.clone(), self.known.as_ref()).await?;
         check_head(&reader, &reached.reference)?;
         Ok(reader)
     }
+}
+
+/// Whether it says that there is no keystore, or an older one than is named.
+fn is_of_keystore(error: &VaultError) -> bool {
+    let VaultError::Backup(BackupError::Copy(error)) = error else {
+        return false;
+    };
+    matches!(
+        error,
+        CopyError::NoKeystore | CopyError::Replica(ReplicaError::OldKeystore { .. })
+    )
 }
 
 /// Whether a head can be followed with this keystore.

@@ -111,6 +111,8 @@ pub struct Standby {
     held: Held,
     /// The head by which another standby of the copy was promoted, if one was.
     ended_by: Option<u64>,
+    /// Whether its own promotion has ended the original's turn, since the start.
+    has_ended_original: bool,
     /// The newest head that was seen: the store is not to show an older one.
     known: Option<KnownHead>,
     /// What is served: which head, with which keystore.
@@ -180,6 +182,7 @@ impl Standby {
             record,
             held: Held::default(),
             ended_by: None,
+            has_ended_original: false,
             known: None,
             served: None,
             has_served: false,

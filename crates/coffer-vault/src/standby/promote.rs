@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use super::keystore::{self, check_head};
 use super::promotion::seal_promotion;
+use super::room::is_full;
 use super::states::{self, StateRecord};
 use super::{Standby, standby_folder};
 use crate::access::{Act, Actor, Role};
@@ -47,6 +48,7 @@ impl Standby {
                 Some(promoted)
             }
             Err(error) => {
+                let error = self.told_of_promotion(error);
                 tracing::error!(%error, "the standby was not promoted");
                 self.link.change(|told| {
                     told.state = StandbyState::Failing;
@@ -59,11 +61,20 @@ impl Standby {
         }
     }
 
+    fn told_of_promotion(&self, error: VaultError) -> VaultError {
+        if !is_full(&error) {
+            return error;
+        }
+        CopyError::NoRoomToPromote {
+            path: self.data().display().to_string(),
+            is_original_ended: self.has_ended_original,
+        }
+        .into()
+    }
+
     async fn promote(&mut self, event: Event) -> Result<PromotedStandby> {
         // As near as it can be before the original is fenced off.
-        self.reach().await?;
-        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
-        let near = self.newest(reached).await?;
+        let near = self.reach_newest().await?;
         self.fetch(&near).await?;
         let copy = near.copy().clone();
         let data = self.data().to_owned();
@@ -73,8 +84,10 @@ impl Standby {
         let writer = CopyWriter::promote(copy, near.known(), name).await;
         let writer = writer.map_err(|error| match error {
             ReplicaError::Promoted { number } => CopyError::OtherPromoted { number },
+            ReplicaError::Fenced { .. } => CopyError::OriginalWrites,
             error => error.into(),
         })?;
+        self.has_ended_original = true;
         let last = CopyReader::of(&writer)?;
         self.known = Some(last.known().clone());
         self.reach().await?;
@@ -107,9 +120,7 @@ impl Standby {
 
     /// Whether another standby was promoted by the copy, which was reached.
     async fn copy_is_ended(&mut self) -> Result<bool> {
-        self.reach().await?;
-        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
-        let newest = self.newest(reached).await?;
+        let newest = self.reach_newest().await?;
         Ok(self.is_of_another(newest.head()))
     }
 

@@ -25,11 +25,10 @@ use crate::vault::{Vault, VaultOptions};
 impl Standby {
     /// Looks for what is new, and opens a state of it; none, when nothing is.
     pub(super) async fn follow(&mut self) -> Result<Option<ServedState>> {
-        self.reach().await?;
+        let reader = self.reach_newest().await?;
         let Some(reached) = &self.reached else {
             return Ok(None);
         };
-        let reader = self.newest(reached).await?;
         let head = reader.head();
         self.ended_by = self.is_of_another(head).then_some(head.number);
         let ended_by = self.ended_by;

@@ -44,9 +44,7 @@ impl Standby {
 
     async fn take_over(&mut self, right: ServingRight) -> Result<TakenLog> {
         // As near as it can be before the one that served is fenced off.
-        self.reach().await?;
-        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
-        let near = self.newest(reached).await?;
+        let near = self.reach_newest().await?;
         self.note_record().await;
         self.fetch(&near).await?;
         // Fetching may have taken longer than the lease: then another may have the log.
