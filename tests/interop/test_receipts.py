@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from cryptography.exceptions import InvalidSignature
 
+from harness.administration import run
+from harness.server import coffer
+
 ROOT = Path(__file__).resolve().parents[2]
 MUSEUM = ROOT / "crates/coffer-keys/tests/museum/format-1"
 
@@ -36,3 +39,12 @@ def test_it_refuses_a_changed_one(folder, member):
     (folder / "receipt.json").write_text(json.dumps(receipt))
     with pytest.raises(InvalidSignature):
         exec(verifier(), {})
+
+
+def test_it_accepts_one_of_now(server, folder):
+    run(server, "level", "create", "secret", "--rank", "2")
+    done = coffer("level", "erase", "secret", "--data", server.data, "--yes", "--json", text=True)
+    assert done.returncode == 0, done.stderr
+    (folder / "receipt.json").write_text(done.stdout)
+    (folder / "receipt.pub").write_text(run(server, "receipt", "key"))
+    exec(verifier(), {})

@@ -150,6 +150,15 @@ def test_a_copy_that_can_not_be_added_changes_nothing_there(server, tmp_path):
     assert {path: path.read_bytes() for path in files_in(copy)} == before
 
 
+def test_a_copy_inside_another_is_refused(server, tmp_path):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy))
+    for inside in (copy / "keystores", copy / "new" / "deeper"):
+        told = replica(server, "add", "again", url_of(inside), expect=2)
+        assert "inside another" in told and not (copy / "new").exists(), told
+    replica(server, "add", "again", url_of(tmp_path / "beside"))
+
+
 def test_what_a_copy_had_before_a_start_is_not_called_never(server, tmp_path):
     copy, away = tmp_path / "copy", tmp_path / "away"
     replica(server, "add", "far", url_of(copy))

@@ -139,6 +139,12 @@ def check_the_fence_lasts(server):
         assert "fenced off" in writes(server)
         server.kill()
     copies.write_bytes(known)
+    # Where it is to be fenced all the same, the copy is asked again, and says the same.
+    server.arguments = [*fenced, "--end-fence"]
+    server.start()
+    assert "that copy is asked again" in server.log()
+    within(lambda: "another serves" in ready(server)[1] and "not noted" not in ready(server)[1])
+    server.kill()
     # Where its copy is away as well: it is noted, and not asked.
     server.data.parent.parent.joinpath("copy").rename(server.data.parent.parent / "away")
     server.arguments = fenced

@@ -42,7 +42,7 @@ pub use gone::GoneList;
 pub use head::record::{NewRecord, RecordedFiles, RecordedPages};
 pub use head::{BucketState, Covers, Gap, Head, KeystoreRef, KnownHead, Piece, SegmentRef};
 pub use keystores::{FoundKeystore, KeystoreWriter, newer_keystore, newest_keystore};
-pub use names::CopyId;
+pub use names::{CopyId, RECORD};
 pub use place::Place;
 pub use read::{CopyReader, Moment, RestoredCatalog, WrongClock};
 pub use store::blobs::{BlobPlace, StoredBlob};

@@ -7,7 +7,7 @@ use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
 /// What a copy says of itself, in the clear.
-pub(crate) const RECORD: &str = "copy.json";
+pub const RECORD: &str = "copy.json";
 
 /// Where heads are.
 pub(crate) const HEADS: &str = "heads";

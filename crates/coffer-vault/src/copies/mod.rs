@@ -109,6 +109,16 @@ impl Copies {
                 self.registry.forget_fences()?;
             }
             system.forget_fence()?;
+            if by.is_some_and(|by| by.copy == name) {
+                tracing::warn!(
+                    copy = name,
+                    "that this server was fenced off is forgotten, as was asked for (--end-fence), \
+                     and by --fenced-by that copy is asked again: if it still shows that another \
+                     serves in its place, this server is fenced off again at once. Where that one \
+                     is gone for good, start without --fenced-by, and make a new copy"
+                );
+                return Ok(());
+            }
             tracing::warn!(
                 copy = name,
                 "this server was fenced off, and goes on by itself, as was asked for \

@@ -190,5 +190,12 @@ fn check_place(place: &Place, actor: &Actor, data: &Path) -> Result<()> {
                    choose a folder of another disk",
         });
     }
+    let is_of_another = |above: &Path| above.join(coffer_replica::RECORD).is_file();
+    if folder.ancestors().skip(1).any(is_of_another) {
+        return Err(VaultError::Invalid {
+            what: "a copy can't be made inside another, which would take its files for its own: \
+                   choose a folder beside that one",
+        });
+    }
     Ok(())
 }
