@@ -126,5 +126,15 @@ pub const LEASE_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest lease, in bytes.
 pub const LEASE_MAX_BYTES: u64 = 4_096;
 
+/// The longest address in a lease, in bytes: a host name of 253, a colon and a port fit.
+pub const LEASE_ADDRESS_MAX_BYTES: usize = 300;
+
+/// The longest time for which a lease counts, in milliseconds: others wait for so long where its
+/// gateway is gone.
+pub const LEASE_LASTS_MAX_MS: u64 = 60_000;
+
+/// How often a lease changes hands, or is renewed, at the most: more than in any time there is.
+pub const LEASE_COUNT_MAX: u64 = 1 << 53;
+
 /// The longest identity of an engine, sealed, in bytes.
 pub const IDENTITY_MAX_BYTES: u64 = 16 * 1_024;

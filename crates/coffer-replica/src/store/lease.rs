@@ -14,7 +14,10 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::error::{ReplicaError, Result};
-use crate::limits::{LEASE_MAX_BYTES, LEASE_REQUEST_TIMEOUT};
+use crate::limits::{
+    LEASE_ADDRESS_MAX_BYTES, LEASE_COUNT_MAX, LEASE_LASTS_MAX_MS, LEASE_MAX_BYTES,
+    LEASE_REQUEST_TIMEOUT,
+};
 use crate::names::{CopyId, LEASE, PROBES};
 use crate::store::{Store, create};
 
@@ -81,6 +84,20 @@ impl Lease {
         Self {
             is_over: true,
             ..self.renewed()
+        }
+    }
+
+    /// What is in it that no gateway writes. It lies in the clear, so anything may be, and the next
+    /// one counts on from it.
+    fn excess(&self) -> Option<&'static str> {
+        if self.number >= LEASE_COUNT_MAX || self.renewals >= LEASE_COUNT_MAX {
+            Some("it counts beyond what any lease comes to")
+        } else if self.lasts_ms > LEASE_LASTS_MAX_MS {
+            Some("it would last longer than any that is written")
+        } else if self.address.len() > LEASE_ADDRESS_MAX_BYTES {
+            Some("its address is longer than any that is written")
+        } else {
+            None
         }
     }
 }
@@ -161,7 +178,10 @@ impl LeasePlace {
                 known: FORMAT,
             });
         }
-        Ok(Some(FoundLease { lease, version }))
+        match lease.excess() {
+            Some(problem) => Err(altered(problem)),
+            None => Ok(Some(FoundLease { lease, version })),
+        }
     }
 
     /// Puts a lease in the place of the one that was found, or where there was none. None:

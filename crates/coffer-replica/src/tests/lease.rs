@@ -85,7 +85,19 @@ async fn a_store_that_keeps_no_conditions_is_refused_and_left_as_it_was() {
 async fn what_is_no_lease_is_told() {
     let store = Arc::<Fickle>::default();
     let path = Path::from("lease.json");
+    let altered = |change: fn(&mut Lease)| {
+        let mut lease = lease(None, 1);
+        change(&mut lease);
+        serde_json::to_string(&lease).unwrap()
+    };
     for (text, told) in [
+        (altered(|lease| lease.number = u64::MAX), "counts beyond"),
+        (altered(|lease| lease.renewals = u64::MAX), "counts beyond"),
+        (altered(|lease| lease.lasts_ms = 1 << 63), "last longer"),
+        (
+            altered(|lease| lease.address = "x".repeat(1_000)),
+            "address is longer",
+        ),
         ("{}".to_owned(), "no lease"),
         ("x".repeat(5_000), "longer than any"),
         (

@@ -187,6 +187,12 @@ impl LeaseKeeper {
         self.wants.send_replace(wants);
     }
 
+    /// Waits until what keeps the lease has ended, which it does by itself only where it fails.
+    pub async fn stopped(&self) {
+        let mut turns = self.turns.clone();
+        while turns.changed().await.is_ok() {}
+    }
+
     /// Gives the lease back, if it is held, and ends. What is served must have ended.
     pub async fn end(self) {
         // A renewal under way is waited for: the lease that is given back is the newest.

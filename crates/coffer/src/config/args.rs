@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use coffer_client::AdminClient;
 use coffer_keys::SourceSpec;
+use coffer_replica::limits::LEASE_ADDRESS_MAX_BYTES;
 use serde::Deserialize;
 
 use crate::config;
@@ -303,6 +304,9 @@ fn gateway_address(text: &str) -> Result<String, String> {
         Some(found) => {
             let host = found.host().trim_matches(['[', ']']);
             let is_any = |ip: IpAddr| ip.is_unspecified();
+            if text.len() > LEASE_ADDRESS_MAX_BYTES {
+                return Err("longer than any host name and port".to_owned());
+            }
             if host.parse().is_ok_and(is_any) || found.port_u16() == Some(0) {
                 return Err("others find nothing there: write gateway1.example.org:9003".into());
             }
@@ -373,6 +377,7 @@ mod tests {
             "g1:x",
             "https://g1:9003",
             "id:secret@g1:9003",
+            &format!("{}:9003", "g".repeat(1_000)),
         ] {
             assert!(gateway_address(wrong).is_err(), "{wrong}");
         }

@@ -59,7 +59,6 @@ pub async fn serve_engine(
         identity = identity_of(&config, &how) => identity?,
         _ = signals.next() => return Ok(()),
     };
-    let tending = Tending::default();
     let mut gateway = EngineGateway {
         config,
         how: EngineHow {
@@ -70,14 +69,16 @@ pub async fn serve_engine(
         options,
         keeper: keeper.clone(),
         taken: Some((listeners, gateways)),
-        tending,
+        tending: Tending::default(),
         disk: Disk::default(),
         has_followed: false,
     };
-    let mut has_begun = false;
-    let mut wait = GATEWAY_RETRY;
+    let (mut has_begun, mut wait) = (false, GATEWAY_RETRY);
     let ended = loop {
-        let turned = gateway.turn(signals, reloads).await;
+        let turned = tokio::select! {
+            turned = gateway.turn(signals, reloads) => turned,
+            () = keeper.stopped() => break Err(stopped("what keeps the lease has failed")),
+        };
         let turned = turned.map_err(|error| error.of_folder(&gateway.config.data));
         // However it ended: the lease of one that does not serve is another's to take.
         keeper.wants(false);
@@ -384,7 +385,7 @@ async fn identity_of(config: &Config, how: &EngineHow) -> Result<ExportIdentity,
     }
 }
 
-fn stopped(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+fn stopped(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::System {
         doing: "taking part in the engine",
         source: std::io::Error::other(error),

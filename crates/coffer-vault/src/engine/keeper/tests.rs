@@ -29,6 +29,21 @@ async fn a_lease_that_is_renewed_elsewhere_is_told_from_one_that_is_renewed_here
     assert_eq!(again.silent_owner().await, None, "it was this one's");
 }
 
+/// Nothing else would take the lease then, or renew it, for as long as the process is there.
+#[tokio::test]
+async fn a_keeper_that_has_ended_says_so() {
+    let store: Store = Arc::new(InMemory::new());
+    let keeper = LeaseKeeper::begin_at(store, "one".to_owned(), tokio::spawn);
+    let keeper = keeper.await.unwrap();
+    assert!(
+        timeout(LEASE_LOOKS_EVERY * 2, keeper.stopped())
+            .await
+            .is_err()
+    );
+    keeper.task.abort();
+    timeout(LEASE_LOOKS_EVERY, keeper.stopped()).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_gateway_without_room_leaves_a_free_lease_to_another() {
     let store: Store = Arc::new(InMemory::new());
