@@ -28,6 +28,27 @@ def test_who_has_the_folder_for_an_instant_ends_no_gateway(first, second):
     assert second.process.poll() is None
 
 
+def test_a_call_that_fails_as_it_takes_over_ends_no_gateway(first, second):
+    """In its first turn, in which it has only followed."""
+    key = first.credentials()
+    there = client(second, key)
+    there.create_bucket(Bucket=BUCKET)
+    answered(lambda: there.head_bucket(Bucket=BUCKET))
+    # What is opened here as it begins to serve is no file.
+    lock = second.data / "lock"
+    lock.unlink()
+    lock.mkdir()
+    first.kill()
+
+    def has_told():
+        assert "takes no part now, and tries again" in second.log()
+
+    answered(has_told, 30)
+    assert second.process.poll() is None
+    lock.rmdir()
+    answered(lambda: there.put_object(Bucket=BUCKET, Key="k", Body=b"x"), 60)
+
+
 def hold_once(data, ended):
     """Takes the folder as soon as it is free, as a command does, and lets it go."""
     folder = os.open(data, os.O_RDONLY)

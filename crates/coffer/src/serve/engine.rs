@@ -87,12 +87,11 @@ pub async fn serve_engine(
             Ok(Ended::Stopped) => break Ok(()),
             Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),
             Err(error @ Error::Unclosed { .. }) => break Err(error),
-            // The store is away, something of the turn before goes on, or a command has the folder.
-            Err(error) if has_begun || gateway.has_followed && error.is_folder_in_use() => {
+            // The store is away, the disk fails, the turn before goes on, a command has the folder.
+            Err(error) if has_begun || gateway.has_followed => {
                 tracing::warn!(%error, "this gateway takes no part now, and tries again");
-                tokio::select! {
-                    () = tokio::time::sleep(wait) => {}
-                    _ = signals.next() => break Ok(()),
+                if tokio::time::timeout(wait, signals.next()).await.is_ok() {
+                    break Ok(());
                 }
                 wait = (wait * 2).min(GATEWAY_RETRY_MAX);
             }
