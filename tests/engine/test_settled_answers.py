@@ -65,6 +65,14 @@ def test_a_bucket_is_not_told_of_before_the_log_has_it(store, first, ask):
         assert told(lambda: asking(Bucket="unsure")) in (None, 503)
 
 
+def test_a_change_is_not_refused_by_what_the_log_has_not(store, first):
+    """Why it is refused tells as much as a read."""
+    words = (BINARY, "bucket", "create", "unsure", "--data", str(first.data))
+    with stopped(store), under_way(first, "bucket", "create", "unsure"):
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "bucket unsure already" not in done.stderr, done
+
+
 def test_rules_for_pages_are_not_told_before_the_log_has_them(store, first):
     s3 = client(first, first.credentials(), read_timeout=1)
     s3.create_bucket(Bucket=BUCKET)

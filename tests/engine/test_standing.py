@@ -106,6 +106,29 @@ def test_administration_is_told_by_the_one_that_serves_alone(first, second):
     assert done.returncode == 1 and "follows" in done.stderr, done
 
 
+def test_changes_are_refused_by_one_that_follows_whatever_its_state_has(first, second):
+    """It may lack what they are about: that it has none of it tells nothing."""
+    answered(lambda: told_by(second, "serves"), 30)
+    for command in [
+        ("bucket", "create", "new", "--level", "unknown"),
+        ("bucket", "delete", "unknown"),
+        ("bucket", "erase", "unknown", "--yes"),
+        ("bucket", "rotate", "unknown"),
+        ("bucket", "end-uploads", "unknown"),
+        ("quota", "set", "bucket", "unknown", "--objects", "1"),
+        ("subject", "disable", "unknown"),
+        ("subject", "delete", "unknown", "--yes"),
+        ("level", "rotate", "unknown"),
+        ("level", "erase", "unknown", "--yes"),
+    ]:
+        done = coffer(*command, "--data", second.data, text=True)
+        assert done.returncode == 1 and "there is no" not in done.stderr, done
+        assert f"127.0.0.1:{first.gateway_port} serves" in done.stderr, done
+        assert "it changes nothing" in done.stderr, done
+    done = coffer("bucket", "erase", "unknown", "--yes", "--data", first.data, text=True)
+    assert "there is no bucket unknown" in done.stderr, done
+
+
 def test_gateways_say_what_is_to_be_kept_of_an_engine(first, second):
     kept = "the passphrase or the token that the gateways share"
     assert any(kept in line for line in first.output), first.output

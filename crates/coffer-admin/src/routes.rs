@@ -127,21 +127,23 @@ impl Turn {
 }
 
 /// What is told of what is stored is told by who serves, and is in the log by then, where a server
-/// is a gateway of an engine: another may serve by now, and go on without it. How the log itself
-/// stands is told in any case, and at each gateway what is to be kept of its keystore.
+/// is a gateway of an engine: another may serve by now, and go on without it. So is why a change is
+/// refused, which tells the same. How the log itself stands is told in any case, and at each gateway
+/// what is to be kept of its keystore.
 async fn settled(State(admin): State<Admin>, request: AxumRequest, next: Next) -> Answered {
     let path = request.uri().path();
     let is_read = request.method().is_safe() || path == "/v1/audit/verify";
     let is_of_log = ["/v1/replicas", "/v1/standby"].iter();
-    let waits = is_read && !{ is_of_log }.any(|told| path.starts_with(told));
+    let is_of_log = { is_of_log }.any(|told| path.starts_with(told));
     let is_of_keystore = ["/v1/keystore", "/v1/rotations"].contains(&path);
     // Who follows keeps up no copy, and writes no log that it could check.
-    let is_check = path.starts_with("/v1/replicas/") && path.ends_with("/verify");
-    if (is_check || waits && !is_of_keystore) && admin.follows_engine() {
+    let is_told = is_read && (is_of_log || is_of_keystore) || path == "/v1/standby/promote";
+    if !is_told && admin.follows_engine() {
         return follows(&admin).into_response();
     }
     let answer = next.run(request).await;
-    if !waits {
+    // A change that is carried out has waited by itself, as has one that failed.
+    if is_of_log || !is_read && !answer.status().is_client_error() {
         return answer;
     }
     match admin.vault.settle_what_was_read().await {
@@ -150,14 +152,17 @@ async fn settled(State(admin): State<Admin>, request: AxumRequest, next: Next) -
     }
 }
 
-/// What a gateway has that follows may be old, and lack what has been acknowledged.
+/// What a gateway has that follows may be old, and lack what has been acknowledged: so it does not
+/// tell why it would refuse a change either.
 fn follows(admin: &Admin) -> Refusal {
     let serves = match admin.status.gateway() {
         _ if admin.engine_has_ended() => ENGINE_ENDED.to_owned(),
         Some(address) => format!("the gateway at {address} serves: ask the administration there"),
         None => "which gateway serves is not known now: please try again".to_owned(),
     };
-    let message = format!("this gateway follows, so what it has may be old; {serves}");
+    let message = format!(
+        "this gateway follows, so it changes nothing, and what it has may be old; {serves}"
+    );
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "follows", message)
 }
 
