@@ -34,7 +34,7 @@ const FIRST_START_LEAVES: [&str; 13] = [
 ];
 
 /// Says that a folder is a cache, of a gateway of an engine.
-pub(crate) const ENGINE_FILE: &str = "engine.json";
+pub const ENGINE_FILE: &str = "engine.json";
 
 /// The folder in a standby's, of what it keeps beside what is a data folder's.
 pub const STANDBY: &str = "standby";

@@ -112,7 +112,7 @@ pub use crate::buckets::{
 pub use crate::copies::{CarriedStatus, CopyState, CopyStatus, EngineSeat, SyncStatus, TakenLog};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
-pub use crate::data_folder::STANDBY as STANDBY_FOLDER;
+pub use crate::data_folder::{ENGINE_FILE, STANDBY as STANDBY_FOLDER};
 pub use crate::digest::{DigestPlan, Digester, Digests};
 pub use crate::engine::{
     EngineIdentity, FoundLog, Hesitation, LeaseKeeper, Turn, blob_cache, check_own_log, has_log,

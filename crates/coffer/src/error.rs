@@ -10,7 +10,7 @@ use coffer_client::ClientError;
 use coffer_client::migrate::MigrateError;
 use coffer_client::mover::MoverError;
 use coffer_client::s3::S3Error;
-use coffer_vault::{STANDBY_FOLDER, VaultError};
+use coffer_vault::{ENGINE_FILE, STANDBY_FOLDER, VaultError};
 
 /// A failure that ends the program.
 #[derive(Debug, thiserror::Error)]
@@ -183,6 +183,17 @@ pub enum Error {
         /// The standby's folder.
         data: PathBuf,
     },
+    /// No server runs on the folder of a gateway.
+    #[error(
+        "no server runs on {data}, which is the folder of a gateway of an engine: one that is \
+         about to serve or to follow answers soon; else start it with `coffer serve --engine URL \
+         --data {data}`, and the engine's URL",
+        data = data.display()
+    )]
+    GatewayStopped {
+        /// The gateway's folder.
+        data: PathBuf,
+    },
     /// A stopped server's folder has no bucket of this name.
     #[error(
         "there is no bucket {bucket} in {data}: `coffer offline ls` lists those that it has",
@@ -227,14 +238,20 @@ pub enum Error {
 
 impl Error {
     /// The same, but where a folder was named that holds a backup, and the copy in it is meant; or
-    /// that of a standby, which is started in another way.
+    /// that of a standby or a gateway, which is started in another way.
     #[must_use]
     pub fn saying_what_the_folder_is(self) -> Self {
         if let Self::Client(ClientError::NoServer { data, .. }) = &self
-            && data.join(STANDBY_FOLDER).exists()
+            && [STANDBY_FOLDER, ENGINE_FILE]
+                .iter()
+                .any(|of| data.join(of).exists())
         {
             let data = data.clone();
-            return Self::StandbyStopped { data };
+            return if data.join(ENGINE_FILE).exists() {
+                Self::GatewayStopped { data }
+            } else {
+                Self::StandbyStopped { data }
+            };
         }
         let folder = match &self {
             Self::NoKeystore { data } => data.clone(),
@@ -283,6 +300,7 @@ impl Error {
         match self {
             Self::Client(ClientError::Refused { code, .. }) => code,
             Self::StandbyStopped { .. }
+            | Self::GatewayStopped { .. }
             | Self::Client(ClientError::NoServer { .. } | ClientError::Unreachable { .. }) => {
                 "unreachable"
             }

@@ -12,7 +12,7 @@ use coffer_durable::{Folder, from_rfc3339, remove_durably};
 use coffer_seal::{BucketId, KeystoreId};
 use serde::{Deserialize, Serialize};
 
-use crate::data_folder::{STANDBY, failed, write_private};
+use crate::data_folder::{ENGINE_FILE, STANDBY, failed, write_private};
 use crate::error::{BackupError, Result, Rollback, RollbackOf, VaultError};
 
 /// The file in a copy.
@@ -111,7 +111,7 @@ impl BackupRecord {
     /// The record of a complete copy; none of a folder that is no copy.
     ///
     /// # Errors
-    /// [`BackupError::IncompleteBackup`], [`BackupError::OfStandby`].
+    /// [`BackupError::IncompleteBackup`], [`BackupError::OfStandby`], [`BackupError::OfGateway`].
     pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(BACKUP_FILE);
         let text = match fs::read(&path) {
@@ -122,7 +122,9 @@ impl BackupRecord {
         let record = record.filter(|record| record.format == FORMAT && record.ended.is_some());
         let incomplete = || {
             let path = folder.display().to_string();
-            if folder.join(STANDBY).exists() {
+            if folder.join(ENGINE_FILE).exists() {
+                BackupError::OfGateway { path }
+            } else if folder.join(STANDBY).exists() {
                 BackupError::OfStandby { path }
             } else {
                 BackupError::IncompleteBackup { path }

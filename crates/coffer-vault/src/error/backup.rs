@@ -371,6 +371,16 @@ pub enum BackupError {
         /// The folder.
         path: String,
     },
+    /// The folder of a gateway, which is its cache.
+    #[error(
+        "{path} is the folder of a gateway of an engine: `coffer serve --engine URL --data {path}`, \
+         with the engine's URL, serves it, and `coffer offline` reads what is in it while no \
+         gateway does"
+    )]
+    OfGateway {
+        /// The folder.
+        path: String,
+    },
     /// There is no room for the copy.
     #[error(
         "no room is left in {path} for the copy: free some, and ask for the backup again, which \

@@ -16,7 +16,7 @@ use coffer_store::{BlobStore, Catalog, VersionsPage, VersionsQuery};
 
 use crate::backup::BackupRecord;
 use crate::counters::Tally;
-use crate::data_folder::Folder;
+use crate::data_folder::{ENGINE_FILE, Folder};
 use crate::error::{CustomerKeyError, Result, Rollback, VaultError};
 use crate::freshness::{Commits, Comparison};
 use crate::objects::{ObjectBody, check_customer_key};
@@ -99,7 +99,14 @@ impl Offline {
     /// # Errors
     /// [`VaultError::FolderInUse`] while it is running; and when the keystore can't be opened.
     pub fn open(data: &Path, source: Option<&SourceSpec>, secrets: &SourceSecrets) -> Result<Self> {
-        let record = BackupRecord::read(data)?;
+        // A gateway's is always one that was begun: it may be all that is left, so it is read as it
+        // is.
+        let is_cache = data.join(ENGINE_FILE).exists();
+        let record = if is_cache {
+            None
+        } else {
+            BackupRecord::read(data)?
+        };
         let folder = Folder::open_existing(data)?;
         let keystore = KeyFolder::new(data).open_read_only(source, secrets)?;
         let names = match System::open_read_only(&folder.system_db(), &keystore.system_key()) {
