@@ -130,6 +130,35 @@ def test_the_only_gateway_goes_on_when_its_disk_hung(tmp_path, store):
             one.close()
 
 
+@pytest.mark.skipif(needs_mount, reason="mounts a small file system")
+def test_the_only_gateway_says_how_much_room_it_lacks(tmp_path, store):
+    """Of a store that is whole it does not say that it may have lost something."""
+    with small_disk(tmp_path, 80 * MIB) as disk:
+        one = Gateway(tmp_path / "one", url_at(store))
+        one.data = disk / "data"
+        try:
+            one.start()
+            s3 = client(one, one.credentials(), read_timeout=60)
+            s3.create_bucket(Bucket=BUCKET)
+            put(s3, "small-0")
+            one.pause()
+            time.sleep(7)
+            one.go_on()
+            fill(disk)
+
+            def has_told():
+                fill(disk)
+                assert "no room was left for a state of the engine's log" in one.log()
+
+            answered(has_told, LEFT_SECONDS)
+            assert "catalogs_mib=" in one.log() and "all that is left" not in one.log()
+            os.unlink(disk / "ballast")
+            answered(lambda: put(s3, "small-1"), LEFT_SECONDS)
+            check(s3, "small-0")
+        finally:
+            one.close()
+
+
 def ended(gateway, asks, seconds):
     """Its exit code, with SIGTERM sent so often, a second apart at least."""
     for _ in range(asks):

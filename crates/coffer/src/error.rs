@@ -290,9 +290,9 @@ impl Error {
         }
     }
 
-    /// Whether another process has the folder.
-    pub fn is_folder_in_use(&self) -> bool {
-        matches!(self, Self::Vault(VaultError::FolderInUse { .. }))
+    /// Whether a disk is full.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. })
     }
 
     /// For programs: a word that stays the same.

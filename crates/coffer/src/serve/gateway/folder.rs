@@ -6,6 +6,9 @@ use coffer_replica::Place;
 use coffer_vault::{BlobCache, blob_cache, prepare_cache, put_back_cache};
 
 use crate::error::Error;
+use crate::serve::follow::Ended;
+
+const MIB: u64 = 1_024 * 1_024;
 
 /// Readies it for a turn; gives the cache of blobs in it, where there is none yet.
 pub async fn prepare(
@@ -30,27 +33,56 @@ pub async fn prepare(
     .await
 }
 
-/// Puts back what it held before a turn that reached no state of the log.
+/// Puts back what it held before a turn that reached no state of the log, and was ended.
 pub async fn put_back(data: &Path) -> Result<(), Error> {
-    let folder = data.to_owned();
-    if blocking(move || Ok(put_back_cache(&folder)?)).await? {
-        tracing::warn!(
-            data = %data.display(),
-            "no state of the engine's log was reached: what this folder held before is kept, and \
-             is in its place again; it may be all that is left of what the store lost"
-        );
+    if is_put_back(data).await? {
+        tell_kept(data);
     }
     Ok(())
 }
 
 /// The same after a turn, unless it reached one.
-pub async fn put_back_unless(is_reached: bool, data: &Path) {
-    if is_reached {
+pub async fn put_back_after(turned: Result<&Ended, &Error>, data: &Path) {
+    let Err(failed) = turned else {
         return;
+    };
+    match is_put_back(data).await {
+        Ok(true) if failed.is_full() => tracing::warn!(
+            data = %data.display(),
+            catalogs_mib = catalogs_bytes(data).div_ceil(MIB),
+            "no room was left for a state of the engine's log: what this folder held before is in \
+             its place again. While a state is taken, the disk holds the catalogs twice, and 16 \
+             MiB: make as much room, or give this gateway a larger disk"
+        ),
+        Ok(true) => tell_kept(data),
+        Ok(false) => {}
+        Err(error) => {
+            tracing::warn!(%error, "what this folder held before is in `before`, and is kept");
+        }
     }
-    if let Err(error) = put_back(data).await {
-        tracing::warn!(%error, "what this folder held before is in `before`, and is kept");
-    }
+}
+
+fn tell_kept(data: &Path) {
+    tracing::warn!(
+        data = %data.display(),
+        "no state of the engine's log was reached: what this folder held before is kept, and is in \
+         its place again; where the store lost something, it may be all that is left of it"
+    );
+}
+
+async fn is_put_back(data: &Path) -> Result<bool, Error> {
+    let folder = data.to_owned();
+    blocking(move || Ok(put_back_cache(&folder)?)).await
+}
+
+/// How much the catalogs take of the state that is there.
+fn catalogs_bytes(data: &Path) -> u64 {
+    let buckets = std::fs::read_dir(data.join("buckets"));
+    let buckets = buckets.into_iter().flatten().flatten();
+    let catalogs = buckets.map(|bucket| bucket.path().join("catalog.db"));
+    let all = catalogs.chain([data.join("system.db")]);
+    all.filter_map(|path| Some(path.metadata().ok()?.len()))
+        .sum()
 }
 
 async fn blocking<T: Send + 'static>(
