@@ -75,8 +75,8 @@ def test_nothing_is_found_at_gateways(tmp_path):
                 s3.put_object(Bucket="notes", Key=name, Body=content(size_bytes))
             with Gateway(tmp_path / "two", url_at(store)) as two:
                 there = client(two, key)
-                read = lambda: there.get_object(Bucket="notes", Key="large")["Body"].read()  # noqa: E731
-                answers_itself(two, read)
+                where = {"Bucket": "notes", "Key": "large"}
+                answers_itself(two, lambda: there.get_object(**where)["Body"].read())
                 for gateway in (one, two):
                     assert findings(gateway) == []
                 two.stop()

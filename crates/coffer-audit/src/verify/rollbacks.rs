@@ -1,10 +1,10 @@
 //! Gaps that an accepted rollback explains.
 //!
-//! A server that goes on from an older copy of its log, on purpose, leaves a gap: its keystore knows
-//! of records that the copy lacks. It begins a segment behind the last of these, says there that the
-//! log was an older copy, and then that this was accepted, with both numbers. Only a gap between
-//! exactly these numbers is explained; records open with the server's key alone, so no other writes
-//! such a record.
+//! A server that goes on from an older copy of its log, on purpose, leaves a gap: its keystore
+//! knows of records that the copy lacks. It begins a segment behind the last of these, says there
+//! that the log was an older copy, and then that this was accepted, with both numbers. Only a gap
+//! between exactly these numbers is explained; records open with the server's key alone, so no
+//! other writes such a record.
 
 use crate::event::{Event, LOG_FILE, ROLLBACK_ACCEPTED, older_copy};
 use crate::limits::FINDINGS_MAX;

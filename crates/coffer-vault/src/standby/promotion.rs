@@ -1,5 +1,5 @@
-//! What the audit log says of a promotion. The log of a standby is the original's until then, so the
-//! record goes with the folder, sealed, and the first start that serves it writes it.
+//! What the audit log says of a promotion. The log of a standby is the original's until then, so
+//! the record goes with the folder, sealed, and the first start that serves it writes it.
 
 use std::path::Path;
 

@@ -62,7 +62,8 @@ pub const GATEWAY_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a gateway waits before it tries again to take its place.
 pub const GATEWAY_RETRY: Duration = Duration::from_millis(500);
 
-/// How often a gateway of an engine that has ended tries to take its log over, and says that it can't.
+/// How often a gateway of an engine that has ended tries to take its log over, and says that it
+/// can't.
 pub const ENDED_ENGINE_LOOKS_EVERY: Duration = Duration::from_secs(60);
 
 /// See [`GATEWAY_RETRY`]: twice as long each time, but no longer than this.
