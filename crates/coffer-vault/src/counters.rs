@@ -102,6 +102,12 @@ impl Tally {
         }
     }
 
+    /// Counts an object or a part that was stored.
+    pub(crate) fn stored(&self, size_bytes: u64) {
+        add(&self.stored_count, 1);
+        add(&self.stored_bytes, size_bytes);
+    }
+
     pub(crate) fn snapshot(
         &self,
         open_catalog_count: u64,

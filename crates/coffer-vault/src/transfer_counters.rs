@@ -16,12 +16,14 @@ pub struct TransferCounters {
     pub received_bytes: u64,
     /// Data keys that were given to clients.
     pub released_key_count: u64,
-    /// Objects and parts that were stored as they came, to be opened later.
+    /// Objects and parts that came to be stored without being opened, to be opened later.
     pub stored_unverified_count: u64,
     /// Those of them that have opened whole since.
     pub verified_count: u64,
     /// Those that did not, or had another checksum.
     pub verify_failed_count: u64,
+    /// Those that were replaced, deleted or never committed before they were opened.
+    pub verify_gone_count: u64,
     /// Those that have begun and not ended, at the moment.
     pub open_count: u64,
 }
@@ -50,6 +52,7 @@ pub(crate) struct TransferTally {
     pub(crate) stored_unverified_count: AtomicU64,
     pub(crate) verified_count: AtomicU64,
     pub(crate) verify_failed_count: AtomicU64,
+    pub(crate) verify_gone_count: AtomicU64,
 }
 
 /// How a transfer ended.
@@ -89,6 +92,7 @@ impl TransferTally {
             stored_unverified_count: value(&self.stored_unverified_count),
             verified_count: value(&self.verified_count),
             verify_failed_count: value(&self.verify_failed_count),
+            verify_gone_count: value(&self.verify_gone_count),
             open_count,
         }
     }

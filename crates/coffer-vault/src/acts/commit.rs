@@ -12,10 +12,10 @@ use crate::open_buckets::UsedBucket;
 
 /// Work that goes on in a task of its own when the request that waits for it goes away. As long as
 /// one waits it needs no task, and none is woken for it.
-pub(super) struct ToItsEnd<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+pub(crate) struct ToItsEnd<T: Send + 'static>(Option<BoxFuture<'static, T>>);
 
 impl<T: Send + 'static> ToItsEnd<T> {
-    pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
+    pub(crate) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
         Self(Some(Box::pin(work)))
     }
 }

@@ -21,5 +21,6 @@ mod read_grant;
 mod change_grant;
 
 pub(crate) use self::change_grant::ChangeGrant;
+pub(crate) use self::commit::ToItsEnd;
 pub(crate) use self::outcome::Changed;
 pub(crate) use self::read_grant::ReadGrant;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_policy::Action;
-use coffer_seal::{Context, SecretKey, UploadId};
+use coffer_seal::{BlobId, Context, SecretKey, UploadId};
 use coffer_store::limits::INLINE_MAX_BYTES;
 use coffer_store::record::{BlobRef, Checksum, Encryption, NewContent, ObjectName};
 use coffer_store::{Opening, StoreError};
@@ -17,8 +17,9 @@ use super::multipart::{find_upload, part_plan};
 use super::release::parts;
 use super::write::plan;
 use crate::access::{Act, BucketName, Right, Subject};
-use crate::acts::ChangeGrant;
+use crate::acts::{ChangeGrant, ToItsEnd};
 use crate::audit::On;
+use crate::counters::add;
 use crate::digest::{DigestPlan, Digester, Digests};
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::{PART_NUMBER_MAX, SINGLE_PUT_MAX_BYTES, TICKET_TIME};
@@ -190,7 +191,7 @@ impl Vault {
         let arrived =
             arrived.ok_or_else(|| VaultError::Body(BodyError(Box::new(NoSuchTransfer))))?;
         let look = |bucket: UsedBucket| async move {
-            let ingested = as_ingested(&bucket, arrived, incoming, told).await?;
+            let ingested = as_ingested(self, &bucket, arrived, incoming, told).await?;
             cutoff.check()?;
             Ok(ingested)
         };
@@ -201,7 +202,8 @@ impl Vault {
 /// What has arrived, as if it had come with the request. What was not opened yet, and is `told` to
 /// have the checksum that is wanted, waits for that.
 async fn as_ingested(
-    bucket: &OpenBucket,
+    vault: &Vault,
+    bucket: &UsedBucket,
     arrived: Arrived,
     incoming: Incoming,
     told: Option<Checksum>,
@@ -219,13 +221,13 @@ async fn as_ingested(
         |formed: &Digests| fits(formed.checksum.as_ref()) && (!wanted.md5 || formed.md5.is_some());
     let is_opened = formed.is_some();
     let told = told.filter(|told| !is_opened && !wanted.md5 && fits(Some(told)));
+    let mut awaited = None;
     let digests = match (formed.filter(has_all), &told) {
         (Some(formed), _) => formed,
         (None, Some(told)) => {
-            bucket
-                .catalog
-                .await_verification(reference.id, told)
-                .await?;
+            // First: the row may become durable when this is not waited for any more.
+            awaited = Some(vault.inner.transfers.unverified().awaited(bucket.id));
+            note_awaited(vault, bucket, reference.id, told.clone()).await?;
             Digests {
                 checksum: Some(told.clone()),
                 md5: None,
@@ -249,8 +251,25 @@ async fn as_ingested(
         blob: Some(blob),
         digests,
         wrapped_by,
-        is_unverified: told.is_some(),
+        awaited,
     })
+}
+
+/// Notes that a blob is to be verified, and counts it, to the end: the row may stand though the
+/// client is gone.
+async fn note_awaited(
+    vault: &Vault,
+    bucket: &UsedBucket,
+    id: BlobId,
+    told: Checksum,
+) -> Result<()> {
+    let (bucket, tally) = (bucket.clone(), vault.inner.tally.clone());
+    ToItsEnd::new(async move {
+        bucket.catalog.await_verification(id, &told).await?;
+        add(&tally.transfers.stored_unverified_count, 1);
+        Ok(())
+    })
+    .await
 }
 
 async fn read_again(

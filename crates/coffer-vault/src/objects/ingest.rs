@@ -17,7 +17,7 @@ use crate::digest::{DigestPlan, Digester, Digests};
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::SINGLE_PUT_MAX_BYTES;
 use crate::open_buckets::{CustomerKey, OpenBucket, customer_key};
-use crate::transfers::Ticket;
+use crate::transfers::{Awaited, Ticket};
 
 /// The bytes of an upload, as they arrive.
 pub type Body = Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>>;
@@ -77,8 +77,9 @@ pub(crate) struct Ingested {
     pub(crate) digests: Digests,
     /// The bucket's key that wrapped the blob's data key.
     pub(crate) wrapped_by: BucketKey,
-    /// Whether the blob is still to be opened, as the catalog says by now.
-    pub(crate) is_unverified: bool,
+    /// That the blob is still to be opened, as the catalog says by now. To be kept until its commit
+    /// is over, however that ends.
+    pub(crate) awaited: Option<Awaited>,
 }
 
 /// Where the bytes are to go.
@@ -142,7 +143,7 @@ pub(crate) async fn ingest(
                 size_bytes,
                 digests,
                 wrapped_by: bucket.key(),
-                is_unverified: false,
+                awaited: None,
             });
         }
     }
@@ -182,7 +183,7 @@ async fn seal_into_blob(
         size_bytes,
         digests,
         wrapped_by,
-        is_unverified: false,
+        awaited: None,
     })
 }
 
@@ -200,6 +201,18 @@ pub(crate) fn keep_current(
         blob.key_generation = key.generation();
     }
     Ok(())
+}
+
+/// The same of a blob, where what is about to be committed is one.
+pub(crate) fn keep_content_current(
+    bucket: &OpenBucket,
+    wrapped_by: &BucketKey,
+    content: &mut NewContent,
+) -> Result<()> {
+    match content {
+        NewContent::Blob(blob) => keep_current(bucket, wrapped_by, blob),
+        NewContent::Inline(_) => Ok(()),
+    }
 }
 
 async fn receive_into(receiver: &mut Receiver<'_>, writer: &mut BlobWriter) -> Result<()> {

@@ -208,7 +208,7 @@ impl Vault {
             size_bytes,
             digests,
             wrapped_by,
-            is_unverified,
+            awaited,
         } = self
             .take_in(&grant, becomes, incoming, Placing::Blob, customer_key)
             .await?;
@@ -224,16 +224,16 @@ impl Vault {
             blob: reference,
         };
 
+        let (tally, is_unverified) = (self.inner.tally.clone(), awaited.is_some());
         let put = move |bucket: UsedBucket| async move {
+            let _awaited = awaited;
             source.still_readable().await?;
             keep_current(&bucket, &wrapped_by, &mut part.blob)?;
-            let outcome = bucket.catalog.put_part(id, part).await;
-            let replaced = settle(blob, outcome)?;
+            let replaced = settle(blob, bucket.catalog.put_part(id, part).await)?;
+            tally.stored(size_bytes);
             Ok(Changed::freeing((), replaced.into_iter().collect()))
         };
-        let on = [On::Part(&name, number)];
-        grant.change(Act::WritePart, on, put).await?;
-        self.count_stored(grant.bucket(), size_bytes, is_unverified);
+        grant.change(Act::WritePart, [on], put).await?;
         Ok(Stored {
             etag,
             checksum: digests.checksum,

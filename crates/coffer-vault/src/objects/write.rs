@@ -7,11 +7,10 @@ mod copy_source;
 mod copy;
 
 use coffer_durable::now_ms;
-use coffer_seal::BucketId;
 use coffer_store::lock::Lock;
 use coffer_store::record::{
-    Access, Checksum, ChecksumAlgorithm, Details, Encryption, NewContent, NewObject, ObjectName,
-    Precondition, Tags,
+    Access, Checksum, ChecksumAlgorithm, Details, Encryption, NewObject, ObjectName, Precondition,
+    Tags,
 };
 use coffer_store::version::{VersionId, Which};
 use coffer_store::{FinishedBlob, StoreError};
@@ -21,12 +20,11 @@ pub use self::copy_source::CopySource;
 pub(crate) use self::copy_source::{Source, incoming_copy};
 use super::acl::of_list;
 use super::asked::AskedEncryption;
-use super::ingest::{Incoming, Ingested, Placing, keep_current};
+use super::ingest::{Incoming, Ingested, Placing, keep_content_current};
 use super::read::told_version;
 use crate::access::{Act, AskedAcl, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::{Facts, On};
-use crate::counters::add;
 use crate::digest::{DigestPlan, Digests};
 use crate::error::Result;
 use crate::locks::{AskedLock, of_lock};
@@ -123,7 +121,7 @@ impl Vault {
             size_bytes,
             digests,
             wrapped_by,
-            is_unverified,
+            awaited,
         } = taken.await?;
         let (etag, modified_ms) = (self.etag_of(&digests, &encryption), now_ms());
         let (lock, covered) = self.lock_of_new(&grant, lock).await?;
@@ -139,19 +137,18 @@ impl Vault {
         };
         note_condition(&grant, &precondition).await?;
         let (told, name) = (of_new(lock, &access.access().acl), object.name.clone());
-        let put = |bucket: UsedBucket| async move {
-            let _covered = covered;
+        let (tally, is_unverified) = (self.inner.tally.clone(), awaited.is_some());
+        let put = move |bucket: UsedBucket| async move {
+            let (_awaited, _covered) = (awaited, covered);
             source.still_readable().await?;
-            if let NewContent::Blob(reference) = &mut object.content {
-                keep_current(&bucket, &wrapped_by, reference)?;
-            }
+            keep_content_current(&bucket, &wrapped_by, &mut object.content)?;
             object.access = access.to_commit()?;
             let outcome = settle(blob, bucket.catalog.put(object, precondition).await)?;
+            tally.stored(size_bytes);
             Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
         let on = [On::Told(&name, &told)];
         let version = grant.change(Act::WriteObject, on, put).await?;
-        self.count_stored(grant.bucket(), size_bytes, is_unverified);
         Ok(Stored {
             etag,
             checksum: digests.checksum,
@@ -162,17 +159,6 @@ impl Vault {
             version: kept(version),
             is_unverified,
         })
-    }
-
-    /// Counts what was stored in a bucket, and has it verified where it was not opened.
-    pub(super) fn count_stored(&self, bucket: BucketId, size_bytes: u64, is_unverified: bool) {
-        let tally = &self.inner.tally;
-        add(&tally.stored_count, 1);
-        add(&tally.stored_bytes, size_bytes);
-        if is_unverified {
-            add(&tally.transfers.stored_unverified_count, 1);
-            self.inner.transfers.unverified().note(bucket);
-        }
     }
 
     /// Replaces an object's tags. Tells what the version is called, where the bucket keeps versions

@@ -24,6 +24,13 @@ impl Unverified {
         self.0.noted.notify_one();
     }
 
+    /// What notes a bucket when it goes: a commit whose outcome, whatever it is, lets the blob be
+    /// looked at.
+    pub(crate) fn awaited(&self, bucket: BucketId) -> Awaited {
+        let unverified = self.clone();
+        Awaited { unverified, bucket }
+    }
+
     /// Takes one of them, once there is one.
     pub(crate) async fn next(&self) -> BucketId {
         loop {
@@ -40,5 +47,17 @@ impl Unverified {
         let bucket = *buckets.iter().next()?;
         buckets.remove(&bucket);
         Some(bucket)
+    }
+}
+
+/// That a blob waits to be verified, but is not committed yet.
+pub(crate) struct Awaited {
+    unverified: Unverified,
+    bucket: BucketId,
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.unverified.note(self.bucket);
     }
 }

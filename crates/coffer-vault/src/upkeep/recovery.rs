@@ -195,6 +195,11 @@ async fn look_at_buckets(inner: Weak<Inner>) {
         let Some(inner) = inner.upgrade() else { return };
         for bucket in inner.open_buckets.all() {
             inner.open_buckets.look(bucket.id, &bucket.catalog).await;
+            // Should one ever be left there, no other commit needs to come first.
+            let waiting = bucket.catalog.waiting_blobs(None, 1).await;
+            if waiting.is_ok_and(|waiting| !waiting.is_empty()) {
+                inner.transfers.unverified().note(bucket.id);
+            }
         }
         let known: HashSet<BucketId> = inner.system.buckets().iter().map(|row| row.id).collect();
         inner.open_buckets.uploads.keep(&known);

@@ -53,29 +53,34 @@ impl Vault {
         }
     }
 
+    /// What can't be read is left to the next time, and keeps no other waiting.
     async fn verify_in(&self, bucket: &UsedBucket) -> Result<()> {
-        let mut after = None;
+        // A commit in doubt tells only then whether its blob is one to be verified.
+        bucket.settle().await?;
+        let (mut after, mut outcome) = (None, Ok(()));
         loop {
             let page = bucket.catalog.waiting_blobs(after, UNVERIFIED_PAGE).await?;
             let Some(last) = page.last() else {
-                return Ok(());
+                return outcome;
             };
             after = Some(last.id);
             for waiting in &page {
-                self.verify_blob(bucket, waiting).await?;
+                let verified = self.verify_blob(bucket, waiting).await;
+                outcome = outcome.and(verified);
             }
         }
     }
 
     async fn verify_blob(&self, bucket: &UsedBucket, waiting: &WaitingBlob) -> Result<()> {
-        // Asked first, for what is in flight may be referred to a moment later; who commits it
-        // notes the bucket again.
-        if bucket.blobs.is_in_flight(waiting.id) {
-            return Ok(());
-        }
+        // Asked first, for what is in flight may be referred to a moment later; the end of its
+        // commit notes the bucket again.
+        let is_in_flight = bucket.blobs.is_in_flight(waiting.id);
         let (_pin, before) = (bucket.blobs.pin(), bucket.key());
         let Some(blob) = bucket.catalog.blob(waiting.id).await? else {
-            return Ok(bucket.catalog.note_verified(waiting.id).await?);
+            if !is_in_flight {
+                self.note_gone(bucket, waiting).await?;
+            }
+            return Ok(());
         };
         let keys = Keys::around(before, bucket);
         let transfers = &self.inner.tally.transfers;
@@ -86,7 +91,7 @@ impl Vault {
             }
             Err(StoreError::Damaged { what, .. }) => {
                 if !bucket.catalog.contains_blob(&waiting.id).await? {
-                    return Ok(bucket.catalog.note_verified(waiting.id).await?);
+                    return self.note_gone(bucket, waiting).await;
                 }
                 bucket.catalog.note_damaged(waiting.id).await?;
                 add(&transfers.verify_failed_count, 1);
@@ -94,6 +99,13 @@ impl Vault {
             }
             Err(error) => return Err(error.into()),
         }
+        Ok(())
+    }
+
+    /// What was replaced or deleted, or never committed, has no verdict.
+    async fn note_gone(&self, bucket: &UsedBucket, waiting: &WaitingBlob) -> Result<()> {
+        bucket.catalog.note_verified(waiting.id).await?;
+        add(&self.inner.tally.transfers.verify_gone_count, 1);
         Ok(())
     }
 

@@ -59,6 +59,7 @@ impl Page {
         let counts = [
             ("whole", &transfers.verified_count),
             ("damaged", &transfers.verify_failed_count),
+            ("gone", &transfers.verify_gone_count),
         ];
         for (outcome, count) in counts {
             self.sample(name, &[("outcome", outcome)], count);

@@ -1,0 +1,156 @@
+"""`verify = "later"` where clients go and disks fail: each verdict comes all the same."""
+
+import base64
+import errno
+import hashlib
+import socket
+import struct
+import time
+
+import pytest
+
+import harness.server
+from harness import raw, sealed
+from harness.clients import s3_client
+from harness.content import content
+from harness.power.preload import KINDS, LIBRARY, PAGE_BYTES
+from harness.server import Server, clean_environment
+
+#: Less than the server waits before it looks again where something could not be read.
+SECONDS = 20
+
+
+class Faulty(Server):
+    """A server whose calls fail as a test says."""
+
+    def __init__(self, folder):
+        super().__init__(folder, config='verify = "later"\n')
+        self.control = folder / "control"
+        self.control.write_bytes(bytes(PAGE_BYTES))
+        self.environment = {
+            "LD_PRELOAD": str(LIBRARY),
+            "COFFER_FAULTS_ROOT": str(folder),
+            "COFFER_FAULTS_TAPE": str(folder / "tape"),
+            "COFFER_FAULTS_CONTROL": str(self.control),
+        }
+
+    def arm(self, kind, first, count, text):
+        head = struct.pack("<7Q", KINDS[kind], first, count, errno.EIO, 0, 0, len(text))
+        with self.control.open("r+b") as control:
+            control.write(head + text.encode())
+
+    def heal(self):
+        with self.control.open("r+b") as control:
+            control.write(bytes(PAGE_BYTES))
+
+
+@pytest.fixture
+def faulty(tmp_path, monkeypatch):
+    if not LIBRARY.exists():
+        pytest.fail(f"{LIBRARY} is missing: cargo build --release -p coffer-faults")
+    server = Faulty(tmp_path)
+    (tmp_path / "tape").write_bytes(b"")
+    with monkeypatch.context() as patch:
+        environment = clean_environment() | server.environment
+        patch.setattr(harness.server, "clean_environment", lambda: environment)
+        server.start()
+    sealed.make_bucket(server, "open")
+    yield server
+    server.close()
+
+
+def told(body):
+    return {"x-amz-checksum-sha256": base64.b64encode(hashlib.sha256(body).digest()).decode()}
+
+
+ALGORITHM = {"x-amz-checksum-algorithm": "SHA256"}
+
+
+def stored(server, path):
+    return raw.send(server, "HEAD", path)[1].get("x-coffer-stored")
+
+
+def verdicts(server, paths, seconds=SECONDS):
+    """What is said of each, once none waits, or after so long."""
+    end = time.monotonic() + seconds
+    while True:
+        said = {path: stored(server, path) for path in paths}
+        if "unverified" not in said.values() or time.monotonic() > end:
+            return said
+        time.sleep(0.2)
+
+
+def unreadable(server, path, body, *, commits_as=None, is_early=False):
+    """Stores what can't be read until the server is healed."""
+    while True:
+        before = set(server.blob_files())
+        ticket = sealed.arrive(server, path, body, headers=ALGORITHM)
+        (file,) = set(server.blob_files()) - before
+        if not is_early or file.parent.name < "20":
+            break
+    server.arm("read", 0, 1 << 40, file.name)
+    said = told(body if commits_as is None else commits_as)
+    answer = sealed.commit(server, path, ticket, headers=said)
+    assert (answer[0], answer[1]["x-coffer-stored"]) == (200, "unverified")
+
+
+def waiting_count(server):
+    """How many wait, as docs/OPERATING.md says that it is told."""
+    stored = raw.metric(server, "coffer_stored_unverified_total")
+    return stored - raw.metric(server, "coffer_verified_later_total")
+
+
+def test_what_a_client_did_not_wait_for_gets_its_verdict(own_server):
+    server = own_server(config='verify = "later"\n').start()
+    sealed.make_bucket(server, "open")
+    body = content(50_000)
+    paths = []
+    for number in range(100):
+        path = f"/open/k{number}"
+        ticket = sealed.arrive(server, path, body, headers=ALGORITHM)
+        headers = {"x-coffer-transfer": ticket, "content-length": "0", **told(body)}
+        connection = raw.connect(server)
+        signed = raw.signed_headers(server, "PUT", path, headers=headers)
+        connection.sendall(raw.request_head("PUT", path, signed))
+        time.sleep(number % 50 * 0.0003)
+        reset = struct.pack("ii", 1, 0)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        connection.close()
+        # The next commit would have this one looked at as well.
+        time.sleep(0.05)
+        paths.append(path)
+        if stored(server, path) == "unverified":
+            said = verdicts(server, [path], 5)
+            assert said[path] is None, path
+    assert set(verdicts(server, paths).values()) == {None}
+    assert waiting_count(server) == 0
+
+
+def test_a_commit_in_doubt_gets_its_verdict(faulty):
+    client, body, doubted = s3_client(faulty), content(50_000), []
+    for first in range(4):
+        path = f"/open/k{first}"
+        ticket = sealed.arrive(faulty, path, body, headers=ALGORITHM)
+        faulty.arm("sync", first, 1, "catalog")
+        status = sealed.commit(faulty, path, ticket, headers=told(body))[0]
+        faulty.heal()
+        if status == 200:
+            continue
+        doubted.append(path)
+        # The next write asks what stands.
+        client.put_object(Bucket="open", Key="next", Body=b"next")
+        assert verdicts(faulty, [path]) == {path: None}
+    # That of the row that it waits, and that of the commit: only this one can stand.
+    assert len(doubted) >= 2
+    assert 200 in [raw.send(faulty, "HEAD", path)[0] for path in doubted]
+
+
+def test_what_can_not_be_read_keeps_no_other_waiting(faulty):
+    unreadable(faulty, "/open/bad", content(200_000), is_early=True)
+    paths = [f"/open/o{number}" for number in range(10)]
+    for path in paths:
+        body = content(60_000, path)
+        sealed.put(faulty, path, body, headers=told(body))
+    assert set(verdicts(faulty, paths).values()) == {None}
+    assert stored(faulty, "/open/bad") == "unverified"
+    assert waiting_count(faulty) == 1
