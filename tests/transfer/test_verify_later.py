@@ -10,7 +10,7 @@ from harness import raw, sealed
 from harness.auditing import export
 from harness.clients import refused, s3_client
 from harness.content import MIB, PART_MIN_BYTES, content
-from harness.server import Server
+from harness.server import Server, coffer
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,25 @@ def test_a_checksum_that_is_not_the_one_told_is_damage(serving, client):
     sealed.put(serving, "/open/sum", body, headers=told(body))
     assert verdict(serving, "/open/sum") is None
     assert client.get_object(Bucket="open", Key="sum")["Body"].read() == body
+
+
+def test_a_verification_names_what_has_another_checksum(own_server):
+    server = own_server(config='verify = "later"\n').start()
+    sealed.make_bucket(server, "open")
+    body = content(100_000, "named")
+    sealed.put(server, "/open/named", body, headers=told(b"other"))
+    sealed.put(server, "/open/sound", body, headers=told(body))
+    assert verdict(server, "/open/named") == "damaged"
+    assert verdict(server, "/open/sound") is None
+    for runs in (True, False):
+        if not runs:
+            assert server.stop() == 0
+        done = coffer("--data", server.data, "verify")
+        said = (done.stdout + done.stderr).decode()
+        assert done.returncode != 0 and "named" in said and "open/sound" not in said, said
+    server.start()
+    s3_client(server).delete_object(Bucket="open", Key="named")
+    assert coffer("--data", server.data, "verify").returncode == 0
 
 
 def test_what_can_not_be_compared_later_is_opened_at_once(serving):

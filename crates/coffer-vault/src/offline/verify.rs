@@ -14,7 +14,7 @@ use crate::limits::VERIFY_PAGE;
 use crate::offline::{BucketPlace, Offline, OfflineBucket};
 use crate::open_buckets::{IN_DOUBT, OpenBucket, customer_key};
 use crate::system::System;
-use crate::verify::VerifyEvent;
+use crate::verify::{VerifyEvent, check_not_noted};
 
 /// Where a verification stands.
 struct Walk<T> {
@@ -249,7 +249,7 @@ impl<T: FnMut(VerifyEvent)> Walk<T> {
         while let Some(read) = reader.next().await {
             self.checked(read.map_err(told)?.len() as u64);
         }
-        Ok(())
+        check_not_noted(bucket, blob.id).await.map_err(told)
     }
 
     fn checked(&mut self, bytes: u64) {

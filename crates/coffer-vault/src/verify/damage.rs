@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use coffer_seal::BlobId;
 use coffer_store::StoreError;
 use coffer_store::record::ObjectName;
 
@@ -10,7 +11,20 @@ use crate::access::BucketName;
 use crate::blocking::blocking;
 use crate::counters::add;
 use crate::error::VaultError;
+use crate::open_buckets::OpenBucket;
 use crate::verify::VerifyEvent;
+
+/// What opens may still have had another checksum than was told with it.
+pub(crate) async fn check_not_noted(bucket: &OpenBucket, blob: BlobId) -> Result<(), StoreError> {
+    if bucket.catalog.is_noted_damaged(blob).await? {
+        return Err(StoreError::Damaged {
+            what: "it came sealed, and did not open then or had another checksum than was told",
+            bucket: bucket.id,
+            blob: Some(blob),
+        });
+    }
+    Ok(())
+}
 
 impl Walk {
     pub(super) async fn damage(

@@ -21,6 +21,7 @@ mod pace;
 
 mod damage;
 
+pub(crate) use self::damage::check_not_noted;
 use self::pace::Pace;
 
 /// How deep a verification looks.
@@ -293,7 +294,12 @@ impl Walk {
             Content::Inline(bytes) => self.checked(bytes.len() as u64).await?,
             Content::Blobs { blobs, .. } => {
                 for blob in blobs {
-                    if let Err(error) = self.blob(bucket, keys, &blob).await? {
+                    let opened = self.blob(bucket, keys, &blob).await?;
+                    let checked = match opened {
+                        Ok(()) => check_not_noted(bucket, blob.id).await,
+                        failed => failed,
+                    };
+                    if let Err(error) = checked {
                         // That it can't be had now tells nothing of it.
                         if matches!(error, StoreError::NotFetched { .. } | StoreError::Full) {
                             tracing::warn!(%error, "the check ends: a blob was not fetched");

@@ -75,6 +75,22 @@ impl Catalog {
         .await
     }
 
+    /// Whether a blob was found not to be what it was to be.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub async fn is_noted_damaged(&self, id: BlobId) -> Result<bool> {
+        if !self.has_unverified().load(Ordering::SeqCst) {
+            return Ok(false);
+        }
+        self.point(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM meta WHERE name = ? AND value = ?)";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row(params![name_of(id), DAMAGED], |row| row.get(0))?)
+        })
+        .await
+    }
+
     /// Blobs that wait to be verified, behind this one, at most so many.
     ///
     /// # Errors
