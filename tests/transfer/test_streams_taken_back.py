@@ -1,5 +1,6 @@
 """A sealed stream ends when what let its subject have the object is taken back."""
 
+import datetime
 import time
 
 import pytest
@@ -104,3 +105,32 @@ def test_a_stream_that_is_let_goes_to_its_end(serving, anna, ben):
         # The connection stays open for another.
         while stream.received < streaming["bytes"]:
             stream.received += len(stream.socket.recv(1 << 20))
+
+
+def test_a_time_in_a_policy_ends_streams_and_tickets(serving, anna, ben):
+    name = "clock"
+    shelf(anna, name, has_lists=False)
+    who = user(account_of(anna), "ben")
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=4)
+    before = {"DateLessThan": {"aws:CurrentTime": until.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+    actions = ["s3:GetObject", "s3:PutObject"]
+    put(anna, name, statement("Allow", who, actions, arn(name, "*"), Condition=before))
+    film, new = f"/{name}/film", f"/{name}/new"
+    stream, waits = (sealed.offer(serving, film, credentials=ben) for _ in range(2))
+    coming, late = (sealed.announced(serving, new, MIB, credentials=ben) for _ in range(2))
+    message = sealed.seal(coming, FILM[:MIB])
+    with (
+        sealed.Slow(serving, stream) as reading,
+        sealed.Dripping(serving, coming, message) as writing,
+    ):
+        writing.send(50_000)
+        while datetime.datetime.now(datetime.UTC) < until + datetime.timedelta(seconds=2):
+            time.sleep(0.1)
+        assert sealed.ask_for(serving, film, credentials=ben)[0] == 403
+        assert writing.ends_within(3)
+        was_reset, received = reading.rest()
+        assert was_reset or received < stream["bytes"]
+    assert sealed.request(serving, "GET", waits["ticket"])[0] == 404
+    sent = sealed.seal(late, FILM[:MIB])
+    with sealed.Dripping(serving, late, sent) as refused:
+        assert refused.ends_within(3)

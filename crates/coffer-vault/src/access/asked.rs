@@ -101,6 +101,17 @@ impl AskedOf {
 }
 
 impl Asked {
+    /// The same, asked for now.
+    pub(crate) fn again(&self) -> Self {
+        let now_seconds = coffer_durable::now_ms().div_euclid(1_000);
+        Self {
+            actions: self.actions.clone(),
+            time: Timestamp::from_seconds(now_seconds),
+            values: self.values.clone(),
+            asks: self.asks.clone(),
+        }
+    }
+
     /// Whether it says all that may be asked of it.
     pub(crate) fn is_enough_for(&self, sharing: &Sharing) -> bool {
         let asks = self.asks.as_ref();

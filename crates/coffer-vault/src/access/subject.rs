@@ -176,6 +176,15 @@ impl Subject {
         }))
     }
 
+    /// The subject as it asks for the same again, now.
+    pub(crate) fn asking_again(&self) -> Self {
+        let asked = self.asked.as_deref().map(Asked::again);
+        Self {
+            asked: asked.map(Arc::new),
+            ..self.clone()
+        }
+    }
+
     /// Whether it counts at a time, in milliseconds since 1970, and so does the access key that it
     /// asks with. The time is asked for only if it matters.
     pub(crate) fn counts_at(&self, now_ms: impl Fn() -> i64) -> bool {

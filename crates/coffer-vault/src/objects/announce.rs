@@ -143,13 +143,15 @@ impl Vault {
         let waiting = self.inner.transfers.take_to_receive(&ticket);
         let waiting = waiting.ok_or_else(refused)?;
         let (subject, name, id) = parts(&waiting.asker);
+        let subject = subject.asking_again();
         let granted = self.changeable(&subject, &name, Right::Write).await;
-        if !granted.is_ok_and(|grant| grant.row().id == id) {
+        let is_same = granted.is_ok_and(|grant| grant.row().id == id);
+        let has_right = self.still(Right::Write, &waiting.asker);
+        if !is_same || !has_right().await {
             return Err(refused());
         }
-        let is_allowed = self.still(Right::Write, &waiting.asker);
         let home = (ticket, self.inner.transfers.clone());
-        Ok(Arrival::new(waiting, home, is_allowed))
+        Ok(Arrival::new(waiting, home, has_right))
     }
 
     /// When what is announced is opened: an entity tag that is an MD5 can't wait.

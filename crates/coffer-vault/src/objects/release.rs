@@ -188,13 +188,14 @@ impl Vault {
         let waiting = self.inner.transfers.take_to_send(ticket);
         let waiting = waiting.ok_or_else(refused)?;
         let (subject, name, id) = parts(&waiting.asker);
+        let subject = subject.asking_again();
         let granted = self.readable(&subject, &name, Right::Read).await;
         let is_same = granted.is_ok_and(|grant| grant.row().id == id);
-        if !is_same {
+        let has_right = self.still(Right::Read, &waiting.asker);
+        if !is_same || !has_right().await {
             return Err(refused());
         }
-        let is_allowed = self.still(Right::Read, &waiting.asker);
-        Ok(Sending::new(waiting, is_allowed))
+        Ok(Sending::new(waiting, has_right))
     }
 
     /// Whether a subject may ask for sealed transfers in a bucket that it may know of.
@@ -237,7 +238,7 @@ impl Vault {
     pub(super) fn still(&self, right: Right, asker: &Asker) -> HasRight {
         let (vault, (subject, name, id)) = (self.clone(), parts(asker));
         Arc::new(move || {
-            let (vault, subject, name) = (vault.clone(), subject.clone(), name.clone());
+            let (vault, subject, name) = (vault.clone(), subject.asking_again(), name.clone());
             Box::pin(async move {
                 let row = vault.usable_row(&subject, &name, right);
                 let Some(row) = row.ok().filter(|row| row.id == id) else {
