@@ -8,9 +8,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::limits::Limits;
+
+/// How many steps a period has.
+const STEPS: u32 = 8;
 
 /// What is asked of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub struct RateWatch {
     /// Made at the first wait. It is not set anew at every wait, which would cost a lock each
     /// time: when it rings it looks at `waiting` and sleeps on.
     alarm: Option<Pin<Box<Sleep>>>,
+    /// As `alarm`, for steps of the period.
+    step: Option<Pin<Box<Sleep>>>,
 }
 
 impl RateWatch {
@@ -54,6 +59,7 @@ impl RateWatch {
             minimum,
             waiting: None,
             alarm: None,
+            step: None,
         }
     }
 
@@ -72,6 +78,15 @@ impl RateWatch {
             }
             alarm.as_mut().reset(deadline);
         }
+    }
+
+    /// Ready now and then while the server waits, some times in each period.
+    pub fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let step = self.minimum.period / STEPS;
+        let alarm = self.step.get_or_insert_with(|| Box::pin(sleep(step)));
+        ready!(alarm.as_mut().poll(cx));
+        alarm.as_mut().reset(Instant::now() + step);
+        Poll::Ready(())
     }
 
     /// The peer moved bytes.

@@ -206,19 +206,29 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// Waits until the peer takes any, and writes.
+/// Waits until the peer takes any, and writes. The kernel tells of room again only once a third of
+/// all that it holds has gone, which may be megabytes: a write now and then says sooner what went.
 async fn when_writable(
     tcp: &TcpStream,
     takes: &mut RateWatch,
     mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
 ) -> io::Result<usize> {
     loop {
-        poll_fn(|cx| match tcp.poll_write_ready(cx) {
-            Poll::Ready(ready) => Poll::Ready(ready),
-            Poll::Pending => takes.poll_waiting(cx).map(|slow| Err(too_slow(slow))),
-        })
-        .await?;
-        match tcp.try_io(Interest::WRITABLE, || write(tcp)) {
+        let is_told = poll_fn(|cx| {
+            if let Poll::Ready(ready) = tcp.poll_write_ready(cx) {
+                return Poll::Ready(ready.map(|()| true));
+            }
+            if let Poll::Ready(slow) = takes.poll_waiting(cx) {
+                return Poll::Ready(Err(too_slow(slow)));
+            }
+            takes.poll_step(cx).map(|()| Ok(false))
+        });
+        let written = if is_told.await? {
+            tcp.try_io(Interest::WRITABLE, || write(tcp))
+        } else {
+            write(tcp)
+        };
+        match written {
             Err(error) if is_passing(&error) => {}
             written => return written,
         }
