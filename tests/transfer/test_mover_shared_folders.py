@@ -1,7 +1,9 @@
 """coffer get and put in folders where other users put files, too."""
 
+import ctypes
 import os
 import stat
+import threading
 import time
 
 import pytest
@@ -186,3 +188,41 @@ def test_a_link_that_is_put_in_the_way_is_not_gone_through(mover, s3, bucket):
     # On a slow machine it may be there before the folder is looked through.
     assert process.returncode == 1 and b"link" in told, told
     assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+
+
+class Exchanging:
+    """Has a folder and a link change places, over and over."""
+
+    def __init__(self, folder, link):
+        self.names = [str(path).encode() for path in (folder, link)]
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self._exchange)
+
+    def _exchange(self):
+        libc, here, exchange = ctypes.CDLL(None), -100, 2
+        while not self.is_over.wait(0.0003):
+            assert libc.renameat2(here, self.names[0], here, self.names[1], exchange) == 0
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.thread.join()
+
+
+def test_nothing_is_fetched_through_a_link_that_takes_the_place_of_a_folder(
+    mover, s3, bucket, tmp_path
+):
+    for number in range(200):
+        s3.put_object(Bucket=bucket, Key=f"p/a/{number}", Body=b"from the bucket")
+    to, outside, link = (tmp_path / name for name in ("to", "outside", "link"))
+    (to / "a").mkdir(parents=True)
+    outside.mkdir()
+    link.symlink_to(outside)
+    with Exchanging(to / "a", link):
+        for _ in range(2):
+            mover.start("get", "-r", f"s3://{bucket}/p/", to).communicate(timeout=120)
+    assert os.listdir(outside) == []
+    mover.run("get", "-r", f"s3://{bucket}/p/", tmp_path / "new")
+    assert len(os.listdir(tmp_path / "new/a")) == 200

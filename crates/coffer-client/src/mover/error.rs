@@ -235,6 +235,17 @@ impl MoverError {
         }
     }
 
+    /// The same, told of another file where this gives one for that which failed.
+    pub(super) fn of_path(mut self, named: impl FnOnce(&Path) -> Option<PathBuf>) -> Self {
+        if let Self::Local { path, .. } | Self::Unsuitable { path, .. } | Self::Busy { path } =
+            &mut self
+            && let Some(name) = named(path)
+        {
+            *path = name;
+        }
+        self
+    }
+
     /// The same of what went to standard output.
     pub(super) fn of_output(self) -> Self {
         match self {

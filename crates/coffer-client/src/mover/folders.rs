@@ -257,18 +257,19 @@ impl Mover {
         } else {
             below.parent()
         };
-        block_in_place(|| make_folders(root, folder.unwrap_or(Path::new(""))))?;
+        let folder = block_in_place(|| make_folders(root, folder.unwrap_or(Path::new(""))))?;
         if is_folder {
             return Ok(0);
         }
         let to = &path_below(root, below);
-        if to.is_dir() {
+        let path = &folder.path_of(below.file_name().unwrap_or_default())?;
+        if path.is_dir() {
             return Err(MoverError::Unsuitable {
                 path: to.clone(),
                 problem: "is a folder: an object has the name of one that others are in",
             });
         }
-        block_in_place(|| check(to))?;
+        block_in_place(|| check(path)).map_err(|error| folder.told(error))?;
         let answer = if listed.bytes <= PART_BYTES {
             Some(self.ask_for_all(name).await?)
         } else {
@@ -279,9 +280,10 @@ impl Mover {
             Some(Ok((head, answer))) => (head, Some(answer)),
             _ => (self.head(name).await?, None),
         };
-        let moved = self.fetch_known(name, &head, to, first).await?;
+        let moved = self.fetch_known(name, &head, (path, to), first).await;
+        let moved = moved.map_err(|error| folder.told(error))?;
         if head.check_listed(listed).is_ok() {
-            note_fetched(notes, listed, to, moved.verified);
+            note_fetched(notes, listed, path, moved.verified);
             self.tell_of_lost(notes);
         }
         Ok(moved.bytes)

@@ -60,16 +60,16 @@ impl Mover {
         let head = self.head(name).await?;
         let bytes = head.bytes;
         self.tell(&Event::Found { files: 1, bytes });
-        self.fetch_known(name, &head, to, None).await
+        self.fetch_known(name, &head, (to, to), None).await
     }
 
     /// The same with an object of which something is known, and of which an answer may have begun
-    /// to come.
+    /// to come: to a file that is reached by a path, and told by another.
     pub(super) async fn fetch_known(
         self: &Arc<Self>,
         name: &ObjectName,
         head: &ObjectHead,
-        to: &Path,
+        (path, to): (&Path, &Path),
         first: Option<Answer>,
     ) -> Result<Moved, MoverError> {
         let told = head.checksum.as_ref().map(|checksum| checksum.algorithm);
@@ -77,8 +77,7 @@ impl Mover {
         let algorithm = algorithm.unwrap_or(Algorithm::Crc64Nvme);
         let wanted = Wanted::of(name, head);
         let content = self.content_of(&wanted, algorithm);
-        let path = to.to_owned();
-        let (target, noted) = block_in_place(|| Target::open(&path, &content))?;
+        let (target, noted) = block_in_place(|| Target::open(path, &content))?;
         let target = Arc::new(target);
         let here = self
             .all_pieces(&wanted, &target, noted, algorithm, first)

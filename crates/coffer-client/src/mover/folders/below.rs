@@ -1,10 +1,11 @@
 //! Folders below the one that objects are fetched to. They are opened one in the other and through
-//! no link: one that another user put there may lead to where only this user writes.
+//! no link: one that another user put there may lead to where only this user writes. What is
+//! fetched to one is fetched by its descriptor: another may take its name meanwhile.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mkdirat, openat, statat};
@@ -13,11 +14,42 @@ use rustix::io::Errno;
 use crate::mover::error::MoverError;
 use crate::mover::target::is_trusted;
 
-/// Has the folder `root` and the folders of a path below it, where they are not there yet.
+/// A folder that is held open, and the name that it had.
+#[derive(Debug)]
+pub(super) struct Folder {
+    held: OwnedFd,
+    name: PathBuf,
+}
+
+impl Folder {
+    /// A path to a file in it that leads to this folder, whatever has its name by now. Good as long
+    /// as this lives.
+    ///
+    /// # Errors
+    /// [`MoverError::Local`] where the system has no such paths.
+    pub(super) fn path_of(&self, file: &OsStr) -> Result<PathBuf, MoverError> {
+        let here = self.here();
+        let found = fs::metadata(&here);
+        found.map_err(MoverError::local("finding the folder in /proc", &self.name))?;
+        Ok(here.join(file))
+    }
+
+    /// What failed there, told by the names that the user knows.
+    pub(super) fn told(&self, error: MoverError) -> MoverError {
+        error.of_path(|path| Some(self.name.join(path.strip_prefix(self.here()).ok()?)))
+    }
+
+    fn here(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.held.as_raw_fd()))
+    }
+}
+
+/// Has the folder `root` and the folders of a path below it, where they are not there yet; gives
+/// the last of them.
 ///
 /// # Errors
 /// [`MoverError::Unsuitable`] for a link, [`MoverError::Local`].
-pub(super) fn make_folders(root: &Path, below: &Path) -> Result<(), MoverError> {
+pub(super) fn make_folders(root: &Path, below: &Path) -> Result<Folder, MoverError> {
     check_root(root)?;
     let made = fs::create_dir_all(root);
     made.map_err(MoverError::local("making the folder", root))?;
@@ -38,7 +70,10 @@ pub(super) fn make_folders(root: &Path, below: &Path) -> Result<(), MoverError> 
             opened => opened.map_err(|errno| failed(errno, &path))?,
         };
     }
-    Ok(())
+    Ok(Folder {
+        held: folder,
+        name: path,
+    })
 }
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -106,6 +141,24 @@ mod tests {
         fs::write(root.join("file"), "").unwrap();
         let error = make("file/x").unwrap_err();
         assert!(matches!(error, MoverError::Local { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_is_held_is_reached_whatever_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, other) = (folder.path().join("root"), folder.path().join("other"));
+        fs::create_dir(&other).unwrap();
+        let held = make_folders(&root, Path::new("a")).unwrap();
+        fs::rename(root.join("a"), folder.path().join("moved")).unwrap();
+        symlink(&other, root.join("a")).unwrap();
+        let path = held.path_of(OsStr::new("file")).unwrap();
+        fs::write(&path, "bytes").unwrap();
+        assert!(folder.path().join("moved/file").exists());
+        assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+        let failed = MoverError::local("writing", &path)(io::Error::other("why"));
+        let told = held.told(failed).to_string();
+        let name = root.join("a/file");
+        assert!(told.starts_with(&name.display().to_string()), "{told}");
     }
 
     #[test]
