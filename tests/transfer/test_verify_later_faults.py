@@ -11,8 +11,8 @@ import pytest
 
 import harness.server
 from harness import raw, sealed
-from harness.clients import s3_client
-from harness.content import content
+from harness.clients import refused, s3_client
+from harness.content import PART_MIN_BYTES, content
 from harness.power.preload import KINDS, LIBRARY, PAGE_BYTES
 from harness.server import Server, clean_environment
 
@@ -154,3 +154,32 @@ def test_what_can_not_be_read_keeps_no_other_waiting(faulty):
     assert set(verdicts(faulty, paths).values()) == {None}
     assert stored(faulty, "/open/bad") == "unverified"
     assert waiting_count(faulty) == 1
+
+
+def test_no_copy_hides_that_a_checksum_is_not_the_one_told(faulty):
+    client = s3_client(faulty)
+    body = content(2 * PART_MIN_BYTES)
+    unreadable(faulty, "/open/lie", body, commits_as=b"other")
+    time.sleep(1)
+    faulty.heal()
+    source = {"Bucket": "open", "Key": "lie"}
+    with refused("InternalError", 500):
+        client.copy_object(Bucket="open", Key="copy", CopySource=source)
+    assert raw.send(faulty, "HEAD", "/open/copy")[0] == 404
+    name = {"Bucket": "open", "Key": "parts"}
+    upload = client.create_multipart_upload(**name)["UploadId"]
+    part = {**name, "UploadId": upload, "PartNumber": 1, "CopySource": source}
+    for more in ({}, {"CopySourceRange": f"bytes=0-{PART_MIN_BYTES - 1}"}):
+        with refused("InternalError", 500):
+            client.upload_part_copy(**part, **more)
+    assert "Parts" not in client.list_parts(**name, UploadId=upload)
+
+
+def test_a_copy_of_what_waits_is_whole(faulty):
+    client = s3_client(faulty)
+    body = content(100_000)
+    unreadable(faulty, "/open/whole", body)
+    time.sleep(1)
+    faulty.heal()
+    client.copy_object(Bucket="open", Key="copy", CopySource={"Bucket": "open", "Key": "whole"})
+    assert client.get_object(Bucket="open", Key="copy")["Body"].read() == body

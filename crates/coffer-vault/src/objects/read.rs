@@ -17,6 +17,7 @@ use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::locks::LockReader;
 use crate::open_buckets::UsedBucket;
+use crate::upkeep::check_waiting;
 use crate::vault::{Found, JudgedObject, Vault};
 
 /// An object that may be read.
@@ -47,6 +48,15 @@ pub struct ObjectRead {
     pub body: ObjectBody,
 }
 
+/// What an object is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// For who asked.
+    ToTell,
+    /// To be stored again: what waits to be verified is, before.
+    ToCopy,
+}
+
 /// An object's head and some of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectParts {
@@ -72,6 +82,19 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectRead> {
+        self.read_as(subject, bucket, name, options, Reads::ToTell)
+            .await
+    }
+
+    /// Opens an object for reading, for this.
+    pub(super) async fn read_as(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        options: ReadOptions,
+        reads: Reads,
+    ) -> Result<ObjectRead> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, tally) = (grant.level(), self.inner.tally.clone());
         let locks = LockReader::of(&grant);
@@ -81,6 +104,9 @@ impl Vault {
             let keys = (bucket.key(), options.customer_key.clone());
             let told = (level, locks, &judged[..]);
             let (info, content) = look_up(&bucket, name, &options, told).await?;
+            if reads == Reads::ToCopy && info.verification == Verification::Waits {
+                check_waiting(&bucket, keys.0.clone(), &content).await?;
+            }
             add(&tally.read_count, 1);
             let range = info.range.clone();
             let body = ObjectBody::new(bucket, keys, pin, content, range, tally).await?;

@@ -14,3 +14,5 @@ mod hold_freshness;
 mod lifecycle_run;
 
 mod lifecycle;
+
+pub(crate) use self::unverified::check_waiting;

@@ -5,8 +5,9 @@
 
 use std::sync::Weak;
 
+use coffer_keys::BucketKey;
 use coffer_seal::BucketId;
-use coffer_store::record::BlobRef;
+use coffer_store::record::{BlobRef, Content};
 use coffer_store::{StoreError, WaitingBlob};
 use futures::StreamExt;
 use tokio::time::sleep;
@@ -118,6 +119,28 @@ impl Vault {
         let place = format!("blob {}: {what}", waiting.id);
         self.inner.audit.note_damaged_place(name, &place);
     }
+}
+
+/// Looks through what waits to be verified of what is about to be copied: the copy is of what
+/// was opened, and its checksum would hide that it is not what was told.
+///
+/// # Errors
+/// [`VaultError::Damaged`].
+pub(crate) async fn check_waiting(
+    bucket: &UsedBucket,
+    before: BucketKey,
+    content: &Content,
+) -> Result<()> {
+    let Content::Blobs { blobs, .. } = content else {
+        return Ok(());
+    };
+    let keys = Keys::around(before, bucket);
+    for blob in blobs {
+        if let Some(waiting) = bucket.catalog.waiting_blob(blob.id).await? {
+            look_through(bucket, &keys, blob, &waiting).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Opens a blob from its beginning to its end.

@@ -123,6 +123,25 @@ impl Catalog {
         .await
     }
 
+    /// What a blob waits to be verified by, if it does.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub async fn waiting_blob(&self, id: BlobId) -> Result<Option<WaitingBlob>> {
+        if !self.has_unverified().load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        self.point(|connection| {
+            let sql = "SELECT value FROM meta WHERE name = ? AND value <> ?";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query(params![name_of(id), DAMAGED])?;
+            let row = rows.next()?;
+            row.map(|row| waiting_blob(&name_of(id), &row.get::<_, String>(0)?))
+                .transpose()
+        })
+        .await
+    }
+
     /// A blob as an object or a part refers to it; none where nothing does.
     ///
     /// # Errors

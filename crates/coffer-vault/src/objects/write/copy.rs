@@ -12,7 +12,7 @@ use crate::error::{Result, VaultError};
 use crate::locks::AskedLock;
 use crate::objects::asked::AskedEncryption;
 use crate::objects::conditions::{RangeRequest, ReadOptions};
-use crate::objects::read::ObjectRead;
+use crate::objects::read::{ObjectRead, Reads};
 use crate::vault::Vault;
 
 /// What becomes of it.
@@ -124,7 +124,8 @@ impl Vault {
             range,
             customer_key: source.customer_key.clone(),
         };
-        let read = self.read_object(subject, &source.bucket, &source.name, options);
+        let (bucket, name) = (&source.bucket, &source.name);
+        let read = self.read_as(subject, bucket, name, options, Reads::ToCopy);
         read.await.map_err(as_precondition)
     }
 }
