@@ -47,7 +47,7 @@ pub(crate) use self::listing::{objects_page, versions_page};
 pub use self::multipart::{DonePart, ListedPart, UploadStart};
 pub(crate) use self::multipart::{etag_of_parts, is_ended};
 pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
-pub(crate) use self::objects::{EARLY, LONGER, UNMARKED, Wanted};
+pub(crate) use self::objects::{EARLY, LONGER, UNMARKED, Wanted, tags_of};
 pub use self::request::Request;
 pub(crate) use self::since::{KeptTime, Since};
 pub(crate) use self::store::{Awaited, Doubted};

@@ -1,5 +1,8 @@
 //! Why something did not come. A message says what happened, to what, and what to do.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -92,6 +95,21 @@ pub enum MigrateError {
     Occupied {
         /// In what it differs, where its length does not.
         how: String,
+    },
+    /// What others set or removed at the target stays.
+    #[error("{what}, not by this migration: that stays; --overwrite brings the source's")]
+    OthersSet {
+        /// What it says.
+        what: &'static str,
+    },
+    /// A legal hold at the target is not lifted.
+    #[error(
+        "the target holds it by a legal hold that {why}: the hold stays; where it is not meant, \
+         lift it at the target (aws s3api put-object-legal-hold)"
+    )]
+    HeldThere {
+        /// Why not.
+        why: &'static str,
     },
     /// Another wrote at the target while this ran.
     #[error(
@@ -249,7 +267,8 @@ impl MigrateError {
             Self::NoFolders => "no_folders",
             Self::Disorder { .. } => "disorder",
             Self::TooMany { .. } => "too_many_versions",
-            Self::Occupied { .. } => "occupied",
+            Self::Occupied { .. } | Self::OthersSet { .. } => "occupied",
+            Self::HeldThere { .. } => "held_at_target",
             Self::ChangedThere => "changed_at_target",
             Self::Again => "again_at_source",
             Self::Late => "newer_versions_there",
@@ -288,6 +307,11 @@ impl MigrateError {
         }
     }
 
+    /// Whether the version itself is there, and others have set something of it.
+    pub(super) fn is_beside_content(&self) -> bool {
+        matches!(self, Self::OthersSet { .. } | Self::HeldThere { .. })
+    }
+
     /// For how much of a migration it may hold.
     pub(super) fn reach(&self) -> Reach {
         match self {
@@ -315,38 +339,5 @@ impl MigrateError {
             },
             _ => Reach::One,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_holds_for_more_than_one() {
-        let refused = |status, code| MigrateError::from(S3Error::refused(status, code));
-        for (status, code, reach) in [
-            (403, "AccessDenied", Reach::One),
-            (401, "Unauthorized", Reach::Asked),
-            (500, "InternalError", Reach::Asked),
-            (404, "NoSuchKey", Reach::One),
-            (403, "InvalidAccessKeyId", Reach::Asked),
-            (403, "SignatureDoesNotMatch", Reach::Asked),
-            (503, "ServiceUnavailable", Reach::Asked),
-            (404, "NoSuchBucket", Reach::Bucket),
-            (507, "StorageFull", Reach::Room),
-            (403, "QuotaExceeded", Reach::Room),
-        ] {
-            assert_eq!(refused(status, code).reach(), reach, "{code}");
-        }
-        let local = |kind: ErrorKind| MigrateError::local("writing", Path::new("x"))(kind.into());
-        assert_eq!(local(ErrorKind::StorageFull).reach(), Reach::All);
-        assert_eq!(local(ErrorKind::PermissionDenied).reach(), Reach::One);
-        let unreachable = MigrateError::from(ClientError::Unreachable {
-            endpoint: String::new(),
-            problem: String::new(),
-            may_pass: true,
-        });
-        assert_eq!(unreachable.reach(), Reach::Asked);
     }
 }

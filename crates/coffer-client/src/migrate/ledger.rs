@@ -4,6 +4,7 @@
 //! It is not synced: a line that a crash has cut off costs a comparison, no more. In memory each
 //! line is some 70 bytes, whatever the name's length.
 
+mod given;
 mod leaving;
 mod lines;
 
@@ -20,7 +21,7 @@ use parking_lot::Mutex;
 use crate::migrate::error::MigrateError;
 use crate::s3::ListedVersion;
 
-pub(super) use self::lines::{Begun, Part};
+pub(super) use self::lines::{Begun, Given, Part};
 
 use self::lines::{Known, Line, Mark, mark, read, take};
 
@@ -263,7 +264,8 @@ impl Ledger {
         })
     }
 
-    /// Notes what a setting of the bucket is about to be; nothing, where it is removed.
+    /// Notes what a setting of the bucket is now, as the target says it; nothing, where it was
+    /// removed.
     pub(super) fn set(&self, setting: &str, document: &str) -> Result<(), MigrateError> {
         self.note(Line::Set {
             setting: setting.to_owned(),
@@ -275,6 +277,22 @@ impl Ledger {
     pub(super) fn has_set(&self, setting: &str) -> Option<String> {
         let set = self.known.lock().settings.get(setting).cloned();
         set.filter(|document| !document.is_empty())
+    }
+
+    /// Notes what a bucket that was just made has of a setting.
+    pub(super) fn found(&self, setting: &str, document: &str) -> Result<(), MigrateError> {
+        self.note(Line::Found {
+            setting: setting.to_owned(),
+            document: document.to_owned(),
+        })
+    }
+
+    /// What is at the target of a setting, as far as this migration has brought that about: what
+    /// it set last, or what the bucket had when this migration made it.
+    pub(super) fn stands(&self, setting: &str) -> Option<String> {
+        let known = self.known.lock();
+        let set = known.settings.get(setting).filter(|set| !set.is_empty());
+        set.or_else(|| known.found.get(setting)).cloned()
     }
 
     fn note(&self, line: Line) -> Result<(), MigrateError> {

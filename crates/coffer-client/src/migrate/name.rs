@@ -6,7 +6,7 @@ mod leaving;
 use std::sync::Arc;
 
 use crate::migrate::error::{MigrateError, Reach};
-use crate::migrate::ledger::identity;
+use crate::migrate::ledger::{Given, identity};
 use crate::migrate::place::Place;
 use crate::migrate::plan::{Both, Matched};
 use crate::migrate::report::{Line, Proof};
@@ -120,7 +120,9 @@ impl Migration {
     /// Notes what became of the next version.
     fn pass(&self, place: &Place, work: &mut Work, outcome: Result<Outcome, MigrateError>) {
         // What is compared says nothing of what follows it.
-        work.is_held_up |= outcome.is_err() && self.options.mode != Mode::Check;
+        let did_not_come = |error: &MigrateError| !error.is_beside_content();
+        let is_missing = outcome.as_ref().is_err_and(did_not_come);
+        work.is_held_up |= is_missing && self.options.mode != Mode::Check;
         work.has_moved |= outcome.as_ref().is_ok_and(|done| done.outcome == "moved");
         let of = &work.both.from[work.next];
         self.note(place, &work.both.key, of, outcome);
@@ -176,7 +178,7 @@ impl Migration {
             return Ok(Outcome::there(there, same.proof, Some(same.checksum)));
         }
         if self.options.tags_and_locks {
-            self.bring_late(place, of, there).await?;
+            self.bring_late(place, key, of, there).await?;
         }
         let recorded = place.ledger.crc_of(key, of).map(|crc| Checksum {
             algorithm: Algorithm::Crc64Nvme,
@@ -212,6 +214,9 @@ impl Migration {
         *seen = Seen::stored(&place.at_target(key), bytes, &landed.etag);
         let crc = crc_of(Some(&landed.checksum));
         place.ledger.arrived(key, of, &landed.identity, crc)?;
+        if landed.given != Given::default() {
+            place.ledger.gave(key, of, landed.given)?;
+        }
         let name = place.at_target(key);
         self.tell(&Event::Done(&Moved {
             from: place.what(key, of),

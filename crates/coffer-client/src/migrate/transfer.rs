@@ -19,7 +19,7 @@ use crate::limits::PART_BYTES;
 use crate::migrate::Migration;
 use crate::migrate::body::{Body, Opened, check, same};
 use crate::migrate::error::MigrateError;
-use crate::migrate::ledger::{Begun, Part, identity};
+use crate::migrate::ledger::{Begun, Given, Part, identity};
 use crate::migrate::place::Place;
 use crate::migrate::report::Proof;
 use crate::mover::{Event, MoverError, Together, is_as_sent, pieces};
@@ -41,6 +41,8 @@ pub(super) struct Landed {
     pub(super) etag: String,
     pub(super) checksum: Checksum,
     pub(super) proof: Proof,
+    /// What it was stored with.
+    pub(super) given: Given,
 }
 
 /// An upload under way, as all its parts see it.
@@ -78,6 +80,8 @@ impl Migration {
             let what = place.what(key, of);
             self.tell(&Event::Note(&format!("{what}: {lost} does not come along")));
         }
+        let tags = opened.tags.as_deref().unwrap_or_default();
+        let given = Given::new(tags, opened.attributes.lock.is_held);
         let name = place.at_target(key);
         let (stored, sum, is_told) = if let Some(whole) = opened.whole.clone().filter(|_| small) {
             let what = (&**place, key, of);
@@ -90,7 +94,7 @@ impl Migration {
             self.land_parts(place, key, of, to, opened).await?
         };
         let identity_there = identity(stored_id(&stored), &stored.etag);
-        let proven = self.proven(&name, stored, sum, is_told).await;
+        let proven = self.proven(&name, stored, (sum, is_told), given).await;
         if let Err(MigrateError::Mover(MoverError::StoredOtherwise { .. })) = &proven {
             // It is of this migration, and the next run puts the right one there.
             place.ledger.spoilt(key, &identity_there)?;
@@ -103,8 +107,8 @@ impl Migration {
         &self,
         name: &ObjectName,
         stored: Stored,
-        sum: Checksum,
-        is_told: bool,
+        (sum, is_told): (Checksum, bool),
+        given: Given,
     ) -> Result<Landed, MigrateError> {
         let version_id = stored_id(&stored).map(str::to_owned);
         let told = match stored.checksum.filter(|told| told.algorithm == ALGORITHM) {
@@ -125,6 +129,7 @@ impl Migration {
             etag: stored.etag,
             version_id,
             checksum: sum,
+            given,
             proof: if is_told {
                 Proof::BothTell
             } else {

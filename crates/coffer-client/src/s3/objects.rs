@@ -215,6 +215,20 @@ fn outcomes(names: &[ObjectName], answer: &Element) -> Result<Vec<Deleted>, &'st
     Ok(names.iter().map(outcome).collect())
 }
 
+/// Tags of a document, as a header has them.
+pub(crate) fn tags_of(answer: &Element) -> String {
+    let set = answer.child("TagSet");
+    let pair = |tag: &Element| {
+        let text = |name| encoded(tag.text_of(name).unwrap_or_default());
+        format!("{}={}", text("Key"), text("Value"))
+    };
+    let tags: Vec<_> = { set.iter() }
+        .flat_map(|set| set.all("Tag"))
+        .map(pair)
+        .collect();
+    tags.join("&")
+}
+
 impl Client {
     /// What is known of an object.
     ///
@@ -362,16 +376,7 @@ impl Client {
     pub async fn tags(&self, name: &ObjectName) -> Result<String, S3Error> {
         let request = name.request(Method::GET).query("tagging", "");
         let (answer, _) = self.document(&request).await?;
-        let set = answer.child("TagSet");
-        let pair = |tag: &Element| {
-            let text = |name| encoded(tag.text_of(name).unwrap_or_default());
-            format!("{}={}", text("Key"), text("Value"))
-        };
-        let tags: Vec<_> = { set.iter() }
-            .flat_map(|set| set.all("Tag"))
-            .map(pair)
-            .collect();
-        Ok(tags.join("&"))
+        Ok(tags_of(&answer))
     }
 
     /// What HeadBucket says of a bucket.

@@ -54,7 +54,15 @@ pub(super) enum Line {
     Sending { version: String },
     /// It did not arrive.
     Unsent { version: String },
-    /// A setting of the bucket is made this; if it is empty, it is removed.
+    /// What a version that arrived has of this migration's: the mark of its tags, and a hold.
+    Given {
+        version: String,
+        tags: String,
+        is_held: bool,
+    },
+    /// What a bucket that this migration made had of a setting from the first.
+    Found { setting: String, document: String },
+    /// A setting of the bucket was made this; if it is empty, it was removed.
     Set { setting: String, document: String },
     /// An upload of a version in parts was begun.
     Begun { version: String, begun: Begun },
@@ -81,6 +89,14 @@ pub(in crate::migrate) struct Part {
     pub(in crate::migrate) crc: u64,
 }
 
+/// Tags, and a legal hold, that a version has of this migration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::migrate) struct Given {
+    /// None but zeros where it has no tags.
+    pub(super) tags: Mark,
+    pub(in crate::migrate) is_held: bool,
+}
+
 pub(super) struct Arrived {
     pub(super) target: Mark,
     pub(super) crc: Option<u64>,
@@ -94,6 +110,10 @@ pub(super) struct Known {
     /// What was sent, and whose answer is not known.
     pub(super) sending: HashSet<Mark>,
     pub(super) uploads: HashMap<Mark, (Begun, Vec<Part>)>,
+    /// What versions that arrived have of this migration's, where they have any.
+    pub(super) given: HashMap<Mark, Given>,
+    /// What the bucket had when this migration made it, and this migration has not changed since.
+    pub(super) found: HashMap<String, String>,
     /// What this migration has set of the bucket.
     pub(super) settings: HashMap<String, String>,
 }
@@ -139,6 +159,7 @@ pub(super) fn take(known: &mut Known, line: Line) {
             known.ours.insert(target);
             known.sending.remove(&source);
             known.uploads.remove(&source);
+            known.given.remove(&source);
             known.arrived.insert(source, Arrived { target, crc });
         }
         Line::Same {
@@ -150,10 +171,21 @@ pub(super) fn take(known: &mut Known, line: Line) {
             let source = mark_of(&version);
             let target = mark(&[&key, &target]);
             let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
+            known.given.remove(&source);
             known.arrived.insert(source, Arrived { target, crc });
         }
         Line::Spoilt { key, target } => {
             known.ours.insert(mark(&[&key, &target]));
+        }
+        Line::Given {
+            version,
+            tags,
+            is_held,
+        } => {
+            let tags = mark_of(&tags);
+            known
+                .given
+                .insert(mark_of(&version), Given { tags, is_held });
         }
         Line::Sending { version } => {
             known.sending.insert(mark_of(&version));
@@ -161,7 +193,11 @@ pub(super) fn take(known: &mut Known, line: Line) {
         Line::Unsent { version } => {
             known.sending.remove(&mark_of(&version));
         }
+        Line::Found { setting, document } => {
+            known.found.insert(setting, document);
+        }
         Line::Set { setting, document } => {
+            known.found.remove(&setting);
             known.settings.insert(setting, document);
         }
         Line::Begun { version, begun } => {

@@ -109,3 +109,38 @@ fn a_document_as_long_as_answers_may_be_is_known_later() {
     let ledger = open();
     assert_eq!(ledger.has_set("lifecycle"), Some(document));
 }
+
+#[test]
+fn what_was_given_and_what_stands_is_known_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Ledger::open(folder.path(), "s", "t", true).unwrap();
+    let ledger = open();
+    let (one, other) = (version("v1", "a"), version("v2", "b"));
+    ledger.arrived("k", &one, "v:x", None).unwrap();
+    ledger.gave("k", &one, Given::new("b=2&a=1", true)).unwrap();
+    ledger.gave("k", &other, Given::new("", true)).unwrap();
+    ledger.found("cors", "<found/>").unwrap();
+    ledger.found("tagging", "<found/>").unwrap();
+    ledger.set("cors", "<set/>").unwrap();
+    ledger.set("policy", "{}").unwrap();
+    ledger.set("policy", "").unwrap();
+    drop(ledger);
+    let ledger = open();
+    let given = ledger.given("k", &one).unwrap();
+    assert!(given.is_held && given.has_tags("a=1&b=2") && !given.has_tags("a=1"));
+    let given = given.with_hold(false).with_tags("");
+    assert_eq!(given, Given::default());
+    let given = ledger.given("k", &other).unwrap();
+    assert!(given.has_tags(""));
+    // What arrives anew has what it is given then.
+    ledger.arrived("k", &one, "v:y", None).unwrap();
+    assert_eq!(ledger.given("k", &one), None);
+    assert_eq!(ledger.stands("cors").as_deref(), Some("<set/>"));
+    assert_eq!(ledger.stands("tagging").as_deref(), Some("<found/>"));
+    assert_eq!(
+        (ledger.has_set("tagging"), ledger.stands("policy")),
+        (None, None)
+    );
+    ledger.set("cors", "").unwrap();
+    assert_eq!(ledger.stands("cors"), None);
+}
