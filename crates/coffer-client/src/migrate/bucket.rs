@@ -143,17 +143,18 @@ impl Migration {
         };
         let is_there = self.is_there(to, prefix).await?;
         let moves = self.options.mode == Mode::Move;
+        let text = self.origin.place(from);
+        let target = format!("{}/{to}/{prefix}", self.target.endpoint().text());
+        let ledger = Ledger::open(&self.options.state, &text, &target, moves)?;
         if moves {
-            self.prepare(to, is_there, before.as_ref()).await?;
+            { self.prepare(to, is_there, before.as_ref(), &ledger) }.await?;
         }
         let is_there = is_there || moves;
         let versioning = { self.versioning_there(to, is_there, before.as_ref()) }.await?;
-        let text = self.origin.place(from);
-        let target = format!("{}/{to}/{prefix}", self.target.endpoint().text());
         let place = Arc::new(Place {
-            ledger: Ledger::open(&self.options.state, &text, &target, moves)?,
+            ledger,
             from: from.to_owned(),
-            has_locks: before.as_ref().is_some_and(|before| before.lock.is_some()),
+            has_locks: before.as_ref().is_some_and(|before| before.may_lock),
             source_keeps: keeps_versions(before.as_ref()),
             folder: self.origin.folder(from),
             client,

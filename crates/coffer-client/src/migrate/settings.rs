@@ -7,12 +7,19 @@ use http::Method;
 use hyper::body::Bytes;
 
 use crate::migrate::error::MigrateError;
+use crate::migrate::ledger::Ledger;
 use crate::migrate::place::{Place, Versioning};
 use crate::migrate::{Migration, Mode};
 use crate::s3::checksum::{Algorithm, checksum};
 use crate::s3::{Client, Element, Request, S3Error};
 
+use self::said::{Said, said};
+
+mod bring;
+
 mod gone;
+
+mod said;
 
 mod sharing;
 
@@ -60,6 +67,8 @@ const LEFT: [(&str, IsSet); 5] = [
     }),
 ];
 
+const VERSIONING: &str = "versioning";
+
 const LOCK: &str = "object-lock";
 
 /// What a list of objects is called.
@@ -84,6 +93,8 @@ pub(super) struct Before {
     pub(super) versioning: Versioning,
     /// Its lock configuration, if it has object lock.
     pub(super) lock: Option<Element>,
+    /// Whether objects may be locked: where it keeps versions and does not say, they may be.
+    pub(super) may_lock: bool,
 }
 
 fn of_bucket(method: Method, bucket: &str, parameter: &'static str) -> Request {
@@ -174,7 +185,7 @@ fn other_document() -> MigrateError {
 }
 
 pub(super) async fn versioning(client: &Client, bucket: &str) -> Result<Versioning, S3Error> {
-    let document = setting(client, bucket, "versioning").await?;
+    let document = setting(client, bucket, VERSIONING).await?;
     let status = document.as_ref().and_then(|it| it.text_of("Status"));
     Ok(match status {
         Some("Enabled") => Versioning::Enabled,
@@ -185,16 +196,22 @@ pub(super) async fn versioning(client: &Client, bucket: &str) -> Result<Versioni
 
 async fn set_versioning(client: &Client, bucket: &str, status: &str) -> Result<(), S3Error> {
     let document = parent("VersioningConfiguration", vec![leaf("Status", status)]);
-    set(client, bucket, "versioning", document.to_xml().into_bytes()).await
+    set(client, bucket, VERSIONING, document.to_xml().into_bytes()).await
 }
 
 impl Before {
     pub(super) async fn of(client: &Client, bucket: &str) -> Result<Self, S3Error> {
-        let lock = setting(client, bucket, LOCK).await?;
         let is_on = |lock: &Element| lock.text_of("ObjectLockEnabled") == Some("Enabled");
+        let (lock, is_unknown) = match said(client, bucket, LOCK).await? {
+            Said::Is(lock) => (Some(lock).filter(is_on), false),
+            Said::Unset => (None, false),
+            Said::Unknown => (None, true),
+        };
+        let versioning = versioning(client, bucket).await?;
         Ok(Self {
-            versioning: versioning(client, bucket).await?,
-            lock: lock.filter(is_on),
+            may_lock: lock.is_some() || is_unknown && versioning == Versioning::Enabled,
+            versioning,
+            lock,
         })
     }
 }
@@ -206,6 +223,7 @@ impl Migration {
         bucket: &str,
         is_there: bool,
         before: Option<&Before>,
+        ledger: &Ledger,
     ) -> Result<(), MigrateError> {
         let lock = before.and_then(|before| before.lock.as_ref());
         if !is_there {
@@ -219,22 +237,22 @@ impl Migration {
                 request = request.body(Bytes::from(document.to_xml()), None);
             }
             self.target.send(&request).await?;
+            self.note_new(ledger, bucket).await?;
         }
         let Some(before) = before else {
             return Ok(());
         };
-        if before.versioning != Versioning::Never
-            && versioning(&self.target, bucket).await? != Versioning::Enabled
-        {
-            set_versioning(&self.target, bucket, "Enabled").await?;
+        if before.versioning != Versioning::Never {
+            let there = versioning(&self.target, bucket).await?;
+            let was_enabled = ledger.has_set(VERSIONING).as_deref() == Some("Enabled");
+            let is_of_others = there == Versioning::Suspended && was_enabled;
+            if there != Versioning::Enabled && (!is_of_others || self.options.overwrite) {
+                set_versioning(&self.target, bucket, "Enabled").await?;
+                ledger.set(VERSIONING, "Enabled")?;
+            }
         }
         if let Some(lock) = lock {
-            // What comes keeps its own retention: it is given no other on the way.
-            let wanted = without_rule(lock);
-            let there = setting(&self.target, bucket, LOCK).await?;
-            if there.is_none_or(|there| !there.says_the_same(&wanted)) {
-                set(&self.target, bucket, LOCK, wanted.to_xml().into_bytes()).await?;
-            }
+            self.prepare_lock(ledger, bucket, lock).await?;
         }
         Ok(())
     }
@@ -250,9 +268,24 @@ impl Migration {
         }
         self.bring_sharing(client, place).await;
         self.name_left(client, place).await;
-        if before.versioning == Versioning::Suspended && self.options.mode == Mode::Move {
-            let done = set_versioning(&self.target, &place.to, "Suspended").await;
-            self.setting_missing(place, "versioning", done.map_err(MigrateError::from));
+        if self.options.mode == Mode::Move {
+            let done = self.settle_versioning(place, before).await;
+            self.setting_missing(place, VERSIONING, done);
+        }
+    }
+
+    /// Suspends versioning as at the source, where it was enabled for what came.
+    async fn settle_versioning(&self, place: &Place, before: &Before) -> Result<(), MigrateError> {
+        match (before.versioning, place.versioning) {
+            (Versioning::Enabled, Versioning::Suspended) => self.may_replace(true),
+            (Versioning::Suspended, Versioning::Enabled) => {
+                if place.ledger.has_set(VERSIONING).as_deref() != Some("Enabled") {
+                    self.may_replace(true)?;
+                }
+                set_versioning(&self.target, &place.to, "Suspended").await?;
+                place.ledger.set(VERSIONING, "Suspended")
+            }
+            _ => Ok(()),
         }
     }
 
@@ -290,55 +323,6 @@ impl Migration {
             place.count(|tally| tally.missing += 1);
             self.missing(&format!("{}: {name}", place.text), &error);
         }
-    }
-
-    async fn bring_setting(
-        &self,
-        client: &Client,
-        place: &Place,
-        parameter: &'static str,
-    ) -> Result<(), MigrateError> {
-        let wanted = setting(client, &place.from, parameter).await?;
-        let Some(wanted) = wanted.filter(|wanted| !wanted.children.is_empty()) else {
-            return self.take_away(place, parameter).await;
-        };
-        match parameter {
-            "encryption" => {
-                let wanted = without_key_id(wanted);
-                // What is so without being asked for, services tell or don't.
-                self.bring_document(place, parameter, &wanted, as_far_as_said)
-                    .await
-            }
-            _ => {
-                let as_it_is = |there, _: &Element| there;
-                self.bring_document(place, parameter, &wanted, as_it_is)
-                    .await
-            }
-        }
-    }
-
-    /// Has the target say the same, as far as `read` looks at what it says.
-    async fn bring_document(
-        &self,
-        place: &Place,
-        parameter: &'static str,
-        wanted: &Element,
-        read: impl Fn(Element, &Element) -> Element,
-    ) -> Result<(), MigrateError> {
-        if self.options.mode == Mode::Plan {
-            return Ok(());
-        }
-        let there = setting(&self.target, &place.to, parameter).await?;
-        let there = there.map(|there| read(there, wanted));
-        if there.is_some_and(|there| there.says_the_same(wanted)) {
-            return Ok(());
-        }
-        if self.options.mode == Mode::Check {
-            return Err(other_document());
-        }
-        let body = wanted.to_xml();
-        place.ledger.set(parameter, &body)?;
-        Ok(set(&self.target, &place.to, parameter, body.into_bytes()).await?)
     }
 }
 

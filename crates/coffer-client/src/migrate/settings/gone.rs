@@ -1,29 +1,18 @@
 //! What this migration has set of a bucket, and the source has not any more.
 
 use http::Method;
-use hyper::body::Bytes;
 
-use super::{LOCK, as_far_as_said, is_unset, of_bucket, setting};
-use crate::limits::S3_ANSWER_BYTES;
+use super::said::{policy, there};
+use super::{LOCK, as_far_as_said, of_bucket};
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
 use crate::migrate::policy::are_same;
 use crate::migrate::{Migration, Mode};
 use crate::mover::Event;
-use crate::s3::{Client, Element, S3Error};
+use crate::s3::Element;
 
 /// The parameter of a bucket's policy.
 pub(super) const POLICY: &str = "policy";
-
-/// The policy of a bucket, if it has one.
-pub(super) async fn policy(client: &Client, bucket: &str) -> Result<Option<Bytes>, S3Error> {
-    let request = of_bucket(Method::GET, bucket, POLICY);
-    match client.send(&request).await {
-        Ok(answer) => Ok(Some(answer.whole(S3_ANSWER_BYTES).await?)),
-        Err(error) if is_unset(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
 
 impl Migration {
     /// Sees to a setting that the source does not have: where it came from there and is still what
@@ -75,10 +64,10 @@ impl Migration {
         ours: &str,
     ) -> Result<bool, MigrateError> {
         if parameter == POLICY {
-            let there = policy(&self.target, &place.to).await?;
+            let there = there(policy(&self.target, &place.to).await?)?;
             return Ok(there.is_some_and(|there| are_same(&there, ours.as_bytes())));
         }
-        let there = setting(&self.target, &place.to, parameter).await?;
+        let there = self.set_there(place, parameter).await?;
         let (Some(there), Ok(ours)) = (there, Element::parse(ours.as_bytes())) else {
             return Ok(false);
         };

@@ -4,7 +4,9 @@
 use http::Method;
 use hyper::body::Bytes;
 
-use super::gone::{POLICY, policy};
+use super::bring::as_it_is;
+use super::gone::POLICY;
+use super::said::{Said, policy, there};
 use super::{is_unset, leaf, of_bucket, other_document, parent, set, setting};
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
@@ -12,9 +14,9 @@ use crate::migrate::policy::{are_same, strangers};
 use crate::migrate::{Migration, Mode};
 use crate::s3::{Client, Element, S3Error};
 
-const OWNERSHIP: &str = "ownershipControls";
+pub(super) const OWNERSHIP: &str = "ownershipControls";
 
-const BLOCKS: &str = "publicAccessBlock";
+pub(super) const BLOCKS: &str = "publicAccessBlock";
 
 const BLOCK_NAMES: [&str; 4] = [
     "BlockPublicAcls",
@@ -32,14 +34,15 @@ impl Migration {
         }
         let policy = self.policy_to_come(client, place).await;
         if self.comes("public-access-block") {
-            let opens = matches!(policy, Ok(Some(_)));
+            let opens = matches!(policy, Ok(Said::Is(_)));
             let done = self.bring_blocks(client, place, opens).await;
             self.setting_missing(place, "public-access-block", done);
         }
         let done = match policy {
-            Ok(Some(policy)) => self.bring_policy(place, &policy).await,
-            Ok(None) if self.comes("policy") => self.take_away(place, POLICY).await,
-            Ok(None) => Ok(()),
+            _ if !self.comes("policy") => Ok(()),
+            Ok(Said::Is(policy)) => self.bring_policy(place, &policy).await,
+            Ok(Said::Unset) => self.take_away(place, POLICY).await,
+            Ok(Said::Unknown) => self.unsaid(place, POLICY),
             Err(error) => Err(error),
         };
         self.setting_missing(place, "policy", done);
@@ -51,7 +54,6 @@ impl Migration {
         let found = setting(client, &place.from, OWNERSHIP).await?;
         match found.filter(|found| found.name == "OwnershipControls") {
             Some(wanted) => {
-                let as_it_is = |there, _: &Element| there;
                 self.bring_document(place, OWNERSHIP, &wanted, as_it_is)
                     .await
             }
@@ -71,15 +73,14 @@ impl Migration {
             .await
         {
             Ok((found, _)) if found.name == "PublicAccessBlockConfiguration" => {
-                let all = |there: Element, _: &Element| all_blocks(&there);
-                self.bring_document(place, BLOCKS, &all_blocks(&found), all)
+                self.bring_document(place, BLOCKS, &all_blocks(&found), blocks)
                     .await
             }
             // Of a service that does not know what was asked for.
             Ok(_) => Ok(()),
             Err(error) if error.code() == Some("NoSuchPublicAccessBlockConfiguration") => {
-                if opens && self.options.mode != Mode::Plan {
-                    self.remove_blocks(place).await
+                if opens {
+                    self.remove_blocks(place, blocks).await
                 } else {
                     Ok(())
                 }
@@ -89,28 +90,18 @@ impl Migration {
         }
     }
 
-    async fn remove_blocks(&self, place: &Place) -> Result<(), MigrateError> {
-        if setting(&self.target, &place.to, BLOCKS).await?.is_none() {
-            return Ok(());
-        }
-        if self.options.mode == Mode::Check {
-            return Err(other_document());
-        }
-        let request = of_bucket(Method::DELETE, &place.to, BLOCKS);
-        Ok(self.target.send(&request).await.map(drop)?)
-    }
-
     /// The policy of the source, if it is to come and can.
     async fn policy_to_come(
         &self,
         client: &Client,
         place: &Place,
-    ) -> Result<Option<Bytes>, MigrateError> {
+    ) -> Result<Said<Bytes>, MigrateError> {
         if !self.comes("policy") {
-            return Ok(None);
+            return Ok(Said::Unset);
         }
-        let Some(wanted) = policy(client, &place.from).await? else {
-            return Ok(None);
+        let wanted = match policy(client, &place.from).await? {
+            Said::Is(wanted) => wanted,
+            other => return Ok(other),
         };
         let problem = match strangers(&wanted) {
             Err(problem) => problem,
@@ -123,26 +114,44 @@ impl Migration {
             Ok(_) if place.from != place.to => "the policy names the bucket by its name at the \
                  source: write it anew, and --without policy says that this is done"
                 .to_owned(),
-            Ok(_) => return Ok(Some(wanted)),
+            Ok(_) => return Ok(Said::Is(wanted)),
         };
         Err(MigrateError::Setting { problem })
     }
 
     async fn bring_policy(&self, place: &Place, wanted: &Bytes) -> Result<(), MigrateError> {
-        if self.options.mode == Mode::Plan {
+        if self.options.mode == Mode::Plan && !place.is_there {
             return Ok(());
         }
-        let there = policy(&self.target, &place.to).await?;
-        if there.is_some_and(|there| are_same(&there, wanted)) {
+        let found = there(policy(&self.target, &place.to).await?)?;
+        if found.as_ref().is_some_and(|it| are_same(it, wanted)) {
             return Ok(());
         }
         if self.options.mode == Mode::Check {
             return Err(other_document());
         }
-        place.ledger.set(POLICY, &String::from_utf8_lossy(wanted))?;
+        let is_ours = match (place.ledger.has_set(POLICY), &found) {
+            (Some(ours), Some(found)) => are_same(found, ours.as_bytes()),
+            (ours, found) => ours.is_none() && found.is_none(),
+        };
+        if !is_ours {
+            self.may_replace(found.is_some())?;
+        }
+        if self.options.mode == Mode::Plan {
+            return Ok(());
+        }
         let done = set(&self.target, &place.to, POLICY, wanted.to_vec()).await;
-        done.map_err(|error| refused_policy(error, &place.to))
+        done.map_err(|error| refused_policy(error, &place.to))?;
+        // Servers may say it in their own words.
+        let told = there(policy(&self.target, &place.to).await?)?;
+        let told = told.as_ref().unwrap_or(wanted);
+        place.ledger.set(POLICY, &String::from_utf8_lossy(told))
     }
+}
+
+/// The blocks of a document.
+fn blocks(document: Element, _: &Element) -> Element {
+    all_blocks(&document)
 }
 
 /// All four blocks, said or not.

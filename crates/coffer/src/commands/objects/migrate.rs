@@ -52,11 +52,13 @@ pub struct MigrateArgs {
     /// The same, also where a bucket or folder of the source is there and has no objects any more
     #[arg(long)]
     pub delete_all: bool,
-    /// Replace what others stored at the target under the same names
+    /// Replace what others stored at the target under the same names, and what they set there
     #[arg(long)]
     pub overwrite: bool,
     /// Ask both sides for tags, retention and legal holds of what has arrived, too, and bring what
     /// changed
+    ///
+    /// Tags that others set at the target stay, unless --overwrite is given; their holds stay.
     #[arg(long, conflicts_with_all = ["check", "dry_run"])]
     pub tags_and_locks: bool,
     /// Bring what symbolic links of a folder point to
