@@ -195,6 +195,20 @@ pub enum MigrateError {
         /// It.
         error: Box<MigrateError>,
     },
+    /// The ledger is that of another bucket.
+    #[error(
+        "{path} notes what goes from {source_text} to {target}, which is something else: it was \
+         put there in another's place; move it away, and what is there is compared",
+        path = path.display()
+    )]
+    OtherLedger {
+        /// The ledger.
+        path: PathBuf,
+        /// Its source.
+        source_text: String,
+        /// Its target.
+        target: String,
+    },
     /// Another one works on the same.
     #[error(
         "another coffer moves the same bucket (it holds {path}): wait for it, or end it",
@@ -282,6 +296,7 @@ impl MigrateError {
             Self::Setting { .. } => "setting",
             Self::Local { .. } => "local_file_failed",
             Self::Busy { .. } => "busy",
+            Self::OtherLedger { .. } => "other_ledger",
             Self::Ended { error, .. } => error.code(),
         }
     }

@@ -49,6 +49,19 @@ fn identity_of(version: &ListedVersion) -> String {
 /// The folder of ledgers, in that of what this program notes.
 pub(super) const LEDGERS: &str = "migrations";
 
+/// A ledger in the place of another would have what others stored taken for what came.
+fn check_of(known: &Known, source: &str, target: &str, path: &Path) -> Result<(), MigrateError> {
+    let is_other = |of: &&(String, String)| (of.0.as_str(), of.1.as_str()) != (source, target);
+    match { known.of.iter() }.find(is_other).cloned() {
+        None => Ok(()),
+        Some((source_text, target)) => Err(MigrateError::OtherLedger {
+            path: path.to_owned(),
+            source_text,
+            target,
+        }),
+    }
+}
+
 /// The ledger of a bucket, which this process holds.
 pub(super) struct Ledger {
     path: PathBuf,
@@ -75,6 +88,7 @@ impl Ledger {
                 Ok(file) => read(&file).map_err(MigrateError::local("reading", &path))?,
                 Err(_) => Known::default(),
             };
+            check_of(&known, source, target, &path)?;
             return Ok(Self {
                 path,
                 file: None,
@@ -98,6 +112,7 @@ impl Ledger {
             }
         }
         let known = read(&file).map_err(MigrateError::local("reading", &path))?;
+        check_of(&known, source, target, &path)?;
         let ledger = Self {
             path,
             file: Some(Mutex::new(file)),

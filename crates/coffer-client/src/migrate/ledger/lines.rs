@@ -104,6 +104,8 @@ pub(super) struct Arrived {
 
 #[derive(Default)]
 pub(super) struct Known {
+    /// What it is of, by each line that says so.
+    pub(super) of: Vec<(String, String)>,
     pub(super) arrived: HashMap<Mark, Arrived>,
     /// All that this migration ever stored at the target.
     pub(super) ours: HashSet<Mark>,
@@ -143,7 +145,7 @@ pub(super) fn read(file: &File) -> std::io::Result<Known> {
 
 pub(super) fn take(known: &mut Known, line: Line) {
     match line {
-        Line::Of { .. } => {}
+        Line::Of { source, target } => known.of.push((source, target)),
         Line::Arrived {
             key,
             version,

@@ -111,6 +111,22 @@ fn a_document_as_long_as_answers_may_be_is_known_later() {
 }
 
 #[test]
+fn the_ledger_of_another_bucket_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |target: &str, adds| Ledger::open(folder.path(), "s", target, adds);
+    let paths = ["one", "other"].map(|target| open(target, true).unwrap().path);
+    fs::rename(&paths[0], &paths[1]).unwrap();
+    for adds in [true, false] {
+        let told = open("other", adds).err().unwrap();
+        assert_eq!(told.code(), "other_ledger");
+        let told = told.to_string();
+        assert!(told.contains("from s to one"), "{told}");
+    }
+    assert!(!paths[0].exists());
+    open("one", true).unwrap();
+}
+
+#[test]
 fn what_was_given_and_what_stands_is_known_later() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Ledger::open(folder.path(), "s", "t", true).unwrap();
