@@ -1,4 +1,4 @@
-"""coffer migrate beside what is set at the target: settings, tags and legal holds of others stay."""
+"""coffer migrate beside what others set at the target: settings, tags and legal holds stay."""
 
 import json
 
