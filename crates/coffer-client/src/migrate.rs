@@ -18,11 +18,11 @@ mod policy;
 
 mod report;
 
+mod attributes;
+
 mod ledger;
 
 mod names;
-
-mod attributes;
 
 mod origin;
 

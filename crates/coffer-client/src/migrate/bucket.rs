@@ -146,9 +146,7 @@ impl Migration {
         let text = self.origin.place(from);
         let target = format!("{}/{to}/{prefix}", self.target.endpoint().text());
         let ledger = Ledger::open(&self.options.state, &text, &target, moves)?;
-        if moves {
-            { self.prepare(to, is_there, before.as_ref(), &ledger) }.await?;
-        }
+        { self.prepare(to, is_there, before.as_ref(), &ledger) }.await?;
         let is_there = is_there || moves;
         let versioning = { self.versioning_there(to, is_there, before.as_ref()) }.await?;
         let place = Arc::new(Place {

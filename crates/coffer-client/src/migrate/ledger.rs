@@ -4,9 +4,11 @@
 //! It is not synced: a line that a crash has cut off costs a comparison, no more. In memory each
 //! line is some 70 bytes, whatever the name's length.
 
-mod given;
-mod leaving;
 mod lines;
+
+mod given;
+
+mod leaving;
 
 #[cfg(test)]
 mod tests;

@@ -15,11 +15,11 @@ use crate::s3::{Client, Element, Request, S3Error};
 
 use self::said::{Said, said};
 
+mod said;
+
 mod bring;
 
 mod gone;
-
-mod said;
 
 mod sharing;
 
@@ -66,6 +66,11 @@ const LEFT: [(&str, IsSet); 5] = [
         document.child("LoggingEnabled").is_some()
     }),
 ];
+
+/// The parameters of what is set of sharing.
+const OWNERSHIP: &str = "ownershipControls";
+const BLOCKS: &str = "publicAccessBlock";
+const POLICY: &str = "policy";
 
 const VERSIONING: &str = "versioning";
 
@@ -217,7 +222,8 @@ impl Before {
 }
 
 impl Migration {
-    /// Makes the bucket at the target, where it is missing, and has it keep what the source keeps.
+    /// Makes the bucket at the target, where it is missing, and has it keep what the source keeps;
+    /// nothing, where nothing is moved.
     pub(super) async fn prepare(
         &self,
         bucket: &str,
@@ -225,6 +231,9 @@ impl Migration {
         before: Option<&Before>,
         ledger: &Ledger,
     ) -> Result<(), MigrateError> {
+        if self.options.mode != Mode::Move {
+            return Ok(());
+        }
         let lock = before.and_then(|before| before.lock.as_ref());
         if !is_there {
             let mut request = Request::of_bucket(Method::PUT, bucket);

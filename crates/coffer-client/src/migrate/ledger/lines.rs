@@ -185,9 +185,8 @@ pub(super) fn take(known: &mut Known, line: Line) {
             is_held,
         } => {
             let tags = mark_of(&tags);
-            known
-                .given
-                .insert(mark_of(&version), Given { tags, is_held });
+            let given = Given { tags, is_held };
+            known.given.insert(mark_of(&version), given);
         }
         Line::Sending { version } => {
             known.sending.insert(mark_of(&version));

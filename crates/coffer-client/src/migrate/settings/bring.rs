@@ -4,8 +4,10 @@
 use http::Method;
 
 use super::said::{Said, said, there};
-use super::sharing::{BLOCKS, OWNERSHIP};
-use super::{LOCK, as_far_as_said, of_bucket, other_document, set, without_key_id, without_rule};
+use super::{
+    BLOCKS, LOCK, OWNERSHIP, as_far_as_said, of_bucket, other_document, set, without_key_id,
+    without_rule,
+};
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::Ledger;
 use crate::migrate::place::Place;

@@ -3,16 +3,13 @@
 use http::Method;
 
 use super::said::{policy, there};
-use super::{LOCK, as_far_as_said, of_bucket};
+use super::{LOCK, POLICY, as_far_as_said, of_bucket};
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
 use crate::migrate::policy::are_same;
 use crate::migrate::{Migration, Mode};
 use crate::mover::Event;
 use crate::s3::Element;
-
-/// The parameter of a bucket's policy.
-pub(super) const POLICY: &str = "policy";
 
 impl Migration {
     /// Sees to a setting that the source does not have: where it came from there and is still what

@@ -5,9 +5,7 @@
 use http::Method;
 use hyper::body::Bytes;
 
-use super::gone::POLICY;
-use super::sharing::{BLOCKS, OWNERSHIP};
-use super::{LIST, LOCK, is_unset, of_bucket};
+use super::{BLOCKS, LIST, LOCK, OWNERSHIP, POLICY, is_unset, of_bucket};
 use crate::limits::S3_ANSWER_BYTES;
 use crate::migrate::Migration;
 use crate::migrate::error::MigrateError;

@@ -5,18 +5,15 @@ use http::Method;
 use hyper::body::Bytes;
 
 use super::bring::as_it_is;
-use super::gone::POLICY;
 use super::said::{Said, policy, there};
-use super::{is_unset, leaf, of_bucket, other_document, parent, set, setting};
+use super::{
+    BLOCKS, OWNERSHIP, POLICY, is_unset, leaf, of_bucket, other_document, parent, set, setting,
+};
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
 use crate::migrate::policy::{are_same, strangers};
 use crate::migrate::{Migration, Mode};
 use crate::s3::{Client, Element, S3Error};
-
-pub(super) const OWNERSHIP: &str = "ownershipControls";
-
-pub(super) const BLOCKS: &str = "publicAccessBlock";
 
 const BLOCK_NAMES: [&str; 4] = [
     "BlockPublicAcls",
