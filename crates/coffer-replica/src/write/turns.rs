@@ -85,7 +85,7 @@ impl CopyWriter {
     }
 
     /// Takes the next epoch, by a head of its own. A late record of who wrote the log before may be
-    /// faster, or a head of the server that a standby ends: then that is part of what is taken over.
+    /// faster, or a head of the server that a standby ends. Then that is taken over, too.
     pub(super) async fn take_over(
         copy: Copy,
         known: Option<&KnownHead>,

@@ -149,8 +149,8 @@ impl Registry {
     }
 }
 
-/// Whether the keystore has any of the keys that a receipt says were destroyed: an older one was put
-/// back since.
+/// Whether the keystore has any of the keys that a receipt says were destroyed, as one that was put
+/// back since has.
 fn holds_any(keystore: &Keystore, receipt: &Receipt) -> bool {
     let ids = receipt.erased.buckets.iter();
     let mut ids = ids.filter_map(|bucket| BucketId::from_hex(&bucket.id));

@@ -58,12 +58,10 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             }
             Err(error) => {
                 tracing::error!(copy = round.name(), %error, "a copy is given up");
-                round.end_fence();
-                let given_up = error.to_string();
-                round.progress.failed(CopyState::Stopped, given_up.clone());
+                round.progress.failed(CopyState::Stopped, error.to_string());
                 round.give_up();
                 round.end_records().await;
-                round.note_fence(&stop, &given_up).await;
+                round.end_fence(&stop, &error).await;
                 stop.cancelled().await;
                 return;
             }

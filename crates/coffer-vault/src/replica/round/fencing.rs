@@ -82,7 +82,7 @@ impl Round {
 
     /// Has later starts know that another serves in this server's place, if that is known: until it
     /// is noted or the server stops, for the folder may be full for a while.
-    pub(in crate::replica) async fn note_fence(&self, stop: &CancellationToken, given_up: &str) {
+    async fn note_fence(&self, stop: &CancellationToken, given_up: &VaultError) {
         let mut is_told = false;
         while let Err(error) = self.try_note_fence().await {
             let is_last = stop.is_cancelled();
@@ -108,7 +108,7 @@ impl Round {
         }
         if is_told {
             self.progress
-                .failed(CopyState::Stopped, given_up.to_owned());
+                .failed(CopyState::Stopped, given_up.to_string());
         }
     }
 
@@ -138,7 +138,11 @@ impl Round {
     }
 
     /// The copy is asked no more, whatever becomes of it.
-    pub(in crate::replica) fn end_fence(&self) {
+    pub(in crate::replica) async fn end_fence(
+        &self,
+        stop: &CancellationToken,
+        given_up: &VaultError,
+    ) {
         let fence = self.inner().ok().and_then(|inner| inner.gate.fence());
         let fence = fence.filter(|fence| fence.copy == self.name());
         if fence.is_some_and(|fence| fence.state == FenceState::Alone) {
@@ -148,6 +152,7 @@ impl Round {
                  has passed: see to the copy and start again, or start without --fenced-by"
             );
         }
+        self.note_fence(stop, given_up).await;
     }
 }
 
