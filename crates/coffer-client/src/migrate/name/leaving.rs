@@ -195,6 +195,6 @@ impl Migration {
         if there.is_marker {
             return Ok(false);
         }
-        self.delete_seen(&name, &there.object).await
+        self.delete_seen(&name, there).await
     }
 }

@@ -17,8 +17,7 @@ use crate::migrate::place::Place;
 use crate::migrate::transfer::Seen;
 use crate::s3::checksum::Checksum;
 use crate::s3::{
-    Answer, DonePart, ListedObject, ListedVersion, ObjectHead, ObjectName, Request, S3Error, Sent,
-    Stored,
+    Answer, DonePart, ListedVersion, ObjectHead, ObjectName, Request, S3Error, Sent, Stored,
 };
 
 /// How a version is stored.
@@ -251,10 +250,11 @@ impl Migration {
         }
     }
 
-    /// Deletes an object that was seen.
-    async fn deleted(&self, name: &ObjectName, seen: &Seen) -> Result<(), S3Error> {
+    /// Deletes an object that was seen. Of one that is not the newest under its name there is no
+    /// condition: servers judge that by the newest.
+    async fn deleted(&self, name: &ObjectName, newest: Option<&Seen>) -> Result<(), S3Error> {
         let plain = name.request(Method::DELETE);
-        if let Some(condition) = seen.condition() {
+        if let Some(condition) = newest.and_then(Seen::condition) {
             let guarded = plain.clone().headers(&[condition]);
             match self.target.send(&guarded).await {
                 Err(error) if error.is_not_offered() => {}
@@ -283,14 +283,15 @@ impl Migration {
     pub(in crate::migrate) async fn delete_seen(
         &self,
         name: &ObjectName,
-        listed: &ListedObject,
+        listed: &ListedVersion,
     ) -> Result<bool, MigrateError> {
-        let seen = Seen::Object(listed.clone());
+        let seen = Seen::Object(listed.object.clone());
         let is_it = |now: Option<ObjectHead>| now.is_none() || seen.is(now.as_ref());
         if !is_it(self.head_there(name).await?) {
             return Ok(false);
         }
-        match self.deleted(name, &seen).await {
+        let deleting = self.deleted(name, listed.is_latest.then_some(&seen));
+        match deleting.await {
             Ok(()) => Ok(true),
             // Also where the answer to a first one was lost.
             Err(error) if error.is_changed() || error.is_absent() => {
