@@ -156,6 +156,19 @@ ALL = [
 GOES_ON = "<IsTruncated>true</IsTruncated><NextKeyMarker>b</NextKeyMarker>"
 
 
+@pytest.mark.parametrize("words", [["--check"], ["--dry-run", "--delete"]])
+def test_a_ledger_that_cannot_be_read_is_told(server, s3, tmp_path, source, words):
+    bucket = f"unread-ledger{words[0][:4]}"
+    migrator = moves_from(source, server, tmp_path, bucket)
+    migrator.migrate()
+    [ledger] = migrator.ledgers()
+    kept = Path(f"{ledger}.kept")
+    ledger.rename(kept)
+    ledger.symlink_to(ledger)
+    run = migrator.migrate(*words, code=1)
+    assert "local_file_failed" in run.codes()
+
+
 def test_what_lies_below_anothers_version_is_deleted_as_planned(server, s3, tmp_path, source):
     bucket = "below-anothers"
     source.status, source.rows = "", [("k", "null", b"ours"), ("z", "null", b"z")]

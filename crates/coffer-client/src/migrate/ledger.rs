@@ -14,7 +14,7 @@ mod leaving;
 mod tests;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,8 @@ impl Ledger {
         if !adds {
             let known = match File::open(&path) {
                 Ok(file) => read(&file).map_err(MigrateError::local("reading", &path))?,
-                Err(_) => Known::default(),
+                Err(error) if error.kind() == ErrorKind::NotFound => Known::default(),
+                Err(error) => return Err(MigrateError::local("opening", &path)(error)),
             };
             check_of(&known, source, target, &path)?;
             return Ok(Self {
