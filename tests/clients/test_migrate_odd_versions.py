@@ -156,6 +156,36 @@ ALL = [
 GOES_ON = "<IsTruncated>true</IsTruncated><NextKeyMarker>b</NextKeyMarker>"
 
 
+def test_an_upload_stays_while_its_object_is_listed(server, s3, tmp_path, source):
+    bucket = "upload-stays"
+    source.rows = [("big", "1", bytes(80 * MIB))]
+    source.goes_on.clear()
+    migrator = moves_from(source, server, tmp_path, bucket)
+    process = migrator.start("migrate", migrator.source, "--jobs", "2")
+
+    def with_a_part():
+        found = migrator.ledgers()
+        return found[0] if found and b'"line":"part"' in found[0].read_bytes() else None
+
+    wait_for_lines(with_a_part, 1, process)
+    process.kill()
+    process.communicate()
+    source.goes_on.set()
+
+    def uploads():
+        return s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
+
+    before = [upload["UploadId"] for upload in uploads()]
+    assert len(before) == 1
+    source.unreadable = "big"
+    migrator.migrate("--retries", "0", code=1)
+    assert [upload["UploadId"] for upload in uploads()] == before
+    # Of what is gone at the source it is ended.
+    source.rows, source.unreadable = ROWS, None
+    migrator.migrate()
+    assert not uploads()
+
+
 @pytest.mark.parametrize("words", [["--check"], ["--dry-run", "--delete"]])
 def test_a_ledger_that_cannot_be_read_is_told(server, s3, tmp_path, source, words):
     bucket = f"unread-ledger{words[0][:4]}"

@@ -5,6 +5,7 @@ mod crowd;
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::migrate::error::{MigrateError, Reach};
@@ -161,6 +162,7 @@ impl Migration {
             follows_links: self.options.follow_links,
             prefix: prefix.to_owned(),
             is_there,
+            is_unread: AtomicBool::new(false),
             versioning,
             tally: BucketReport {
                 bucket: from.to_owned(),
@@ -279,6 +281,7 @@ impl Migration {
         deletes: bool,
         crowd: &mut Crowd,
     ) -> Result<(), MigrateError> {
+        place.ledger.listed(&both.key, &both.from);
         let asks = self.options.mode != Mode::Move || self.options.tags_and_locks;
         let matched = both.matched(&place.ledger);
         let is_all = matched.is_all();
@@ -293,8 +296,12 @@ impl Migration {
         }
     }
 
-    /// Ends uploads of earlier runs whose versions are gone at the source.
+    /// Ends uploads of earlier runs whose versions are gone at the source. Of a folder that is not
+    /// read whole, none is known to be.
     async fn end_uploads(&self, place: &Place) {
+        if place.is_unread.load(Relaxed) {
+            return;
+        }
         for (of, begun) in place.ledger.needless_uploads() {
             let name = place.at_target(&begun.key);
             // What can't be ended now, a later run ends.
@@ -334,6 +341,7 @@ impl Migration {
                     )));
                 }
                 Some(Next::Problem(problem)) => {
+                    place.is_unread.store(true, Relaxed);
                     problem.hides.into_iter().for_each(|name| hidden.add(name));
                     place.count(|tally| tally.missing += 1);
                     self.missing(&problem.what, &problem.error);

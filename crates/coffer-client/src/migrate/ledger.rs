@@ -203,10 +203,26 @@ impl Ledger {
         })
     }
 
+    /// Notes which versions of a name the source has: an upload of one is needed, though the version
+    /// may not be read in this run.
+    pub(super) fn listed(&self, key: &str, from: &[ListedVersion]) {
+        let mut known = self.known.lock();
+        if known.uploads.is_empty() {
+            return;
+        }
+        let marks = from.iter().map(|of| source_mark(key, of));
+        let needed: Vec<Mark> = { marks }
+            .filter(|mark| known.uploads.contains_key(mark))
+            .collect();
+        known.needed.extend(needed);
+    }
+
     /// The uploads of earlier runs that no version of the source needs any more, and what they
     /// are noted by.
     pub(super) fn needless_uploads(&self) -> Vec<(Mark, Begun)> {
-        let uploads = std::mem::take(&mut self.known.lock().uploads);
+        let mut known = self.known.lock();
+        let mut uploads = std::mem::take(&mut known.uploads);
+        uploads.retain(|version, _| !known.needed.contains(version));
         let needless = uploads.into_iter();
         needless.map(|(of, (begun, _))| (of, begun)).collect()
     }

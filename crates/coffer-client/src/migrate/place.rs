@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use tokio::task::block_in_place;
@@ -44,6 +45,8 @@ pub(super) struct Place {
     pub(super) prefix: String,
     /// Whether that bucket is there.
     pub(super) is_there: bool,
+    /// Whether something at the source could not be read, so that not all its names are known.
+    pub(super) is_unread: AtomicBool,
     /// Whether it keeps versions, or did.
     pub(super) versioning: Versioning,
     pub(super) ledger: Ledger,

@@ -111,6 +111,8 @@ pub(super) struct Known {
     pub(super) ours: HashSet<Mark>,
     /// What was sent, and whose answer is not known.
     pub(super) sending: HashSet<Mark>,
+    /// Versions with uploads that the source still has.
+    pub(super) needed: HashSet<Mark>,
     pub(super) uploads: HashMap<Mark, (Begun, Vec<Part>)>,
     /// What versions that arrived have of this migration's, where they have any.
     pub(super) given: HashMap<Mark, Given>,
