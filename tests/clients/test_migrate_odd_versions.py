@@ -153,7 +153,87 @@ ALL = [
 ]
 
 
+@pytest.mark.parametrize("status", ["Enabled", ""])
+def test_versions_stay_where_their_list_is_refused(server, s3, tmp_path, source, status):
+    bucket = f"list-refused{'-and-unsaid' if not status else ''}"
+    migrator = moves_from(source, server, tmp_path, bucket)
+    migrator.migrate()
+    assert versions(s3, bucket) == ALL
+    source.refused, source.status = True, status
+    run = migrator.migrate("--delete", code=1)
+    assert "versions_not_listed" in run.codes()
+    assert versions(s3, bucket) == ALL
+
+
+def test_deleted_names_stay_deleted_where_markers_are_listed_last(server, s3, tmp_path, source):
+    bucket = "markers-last"
+    rows = [("a", "3", b"a3"), ("a", "1", b"a1"), ("a", "4", None), ("a", "2", None)]
+    source.rows = sorted(rows, key=lambda row: -int(row[1]))
+    source.listed = (rows, "")
+    migrator = moves_from(source, server, tmp_path, bucket)
+    migrator.migrate()
+    assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+    answer = s3.list_object_versions(Bucket=bucket)
+    named = [
+        {"Bucket": bucket, "Key": "a", "VersionId": it["VersionId"]} for it in answer["Versions"]
+    ]
+    bodies = [s3.get_object(**version)["Body"].read() for version in named]
+    assert bodies == [b"a3", b"a1"] and len(answer["DeleteMarkers"]) == 2
+    migrator.migrate("--check")
+
+
+def test_the_newest_is_what_is_called_so(server, s3, tmp_path, source):
+    bucket = "oldest-first"
+    source.rows = [("b", "3", b"b3"), ("b", "2", b"b2")]
+    source.listed = (source.rows[::-1], "")
+    moves_from(source, server, tmp_path, bucket).migrate()
+    assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == b"b3"
+
+
+def test_check_tells_versions_in_another_order(server, s3, tmp_path, source):
+    bucket = "another-order"
+    source.rows = [("b", "3", b"b3"), ("b", "2", b"b2")]
+    migrator = moves_from(source, server, tmp_path, bucket)
+    migrator.migrate()
+    source.rows = source.rows[::-1]
+    run = migrator.migrate("--check", code=1)
+    assert run.codes() == ["differs"]
+
+
 GOES_ON = "<IsTruncated>true</IsTruncated><NextKeyMarker>b</NextKeyMarker>"
+
+
+@pytest.mark.parametrize(
+    ("bucket", "listed", "code", "kept"),
+    [
+        ("cut-within-a-name", (ROWS[:3], ""), 1, "again_at_source"),
+        ("cut-before-a-name", (ROWS[2:], ""), 1, "again_at_source"),
+        ("goes-on-nowhere", (ROWS[:3], GOES_ON), 1, None),
+    ],
+)
+def test_half_a_list_deletes_no_versions(server, s3, tmp_path, source, bucket, listed, code, kept):
+    migrator = moves_from(source, server, tmp_path, bucket)
+    migrator.migrate()
+    source.listed = listed
+    run = migrator.migrate("--delete", "--retries", "0", code=code)
+    assert versions(s3, bucket) == ALL
+    assert kept is None or set(run.codes()) == {kept}
+    # What is gone by both lists goes.
+    source.listed, source.rows = None, ROWS[:3]
+    migrator.migrate("--delete")
+    assert versions(s3, bucket) == ALL[:2] + ALL[3:]
+
+
+def test_what_is_listed_twice_comes_once(server, s3, tmp_path, source):
+    bucket = "listed-twice"
+    s3.create_bucket(Bucket=bucket)
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    source.status, source.rows = "", [("a", "null", b"a"), ("b", "null", b"b")]
+    source.listed = ([row for row in source.rows for _ in range(2)], "")
+    migrator = moves_from(source, server, tmp_path, bucket)
+    for _ in range(2):
+        migrator.migrate()
+        assert len(versions(s3, bucket)) == 2
 
 
 def test_an_upload_stays_while_its_object_is_listed(server, s3, tmp_path, source):

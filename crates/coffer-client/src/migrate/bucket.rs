@@ -219,7 +219,8 @@ impl Migration {
     ) -> Result<bool, MigrateError> {
         let mut source = match (&place.client, &place.folder) {
             (Some(client), _) => {
-                let listed = Listed::new(client, &place.from, "", "the source");
+                let side = ("the source", place.lists_versions());
+                let listed = Listed::new(client, &place.from, "", side);
                 Names::Bucket(Box::new(listed))
             }
             (None, Some(folder)) => {
@@ -229,7 +230,8 @@ impl Migration {
             (None, None) => Names::None,
         };
         let mut target = if place.is_there {
-            let listed = Listed::new(&self.target, &place.to, &place.prefix, "the target");
+            let side = ("the target", place.versioning != Versioning::Never);
+            let listed = Listed::new(&self.target, &place.to, &place.prefix, side);
             Names::Bucket(Box::new(listed))
         } else {
             Names::None

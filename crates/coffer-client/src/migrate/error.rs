@@ -81,6 +81,17 @@ pub enum MigrateError {
         /// Which.
         side: &'static str,
     },
+    /// A service keeps versions, and refuses to list them.
+    #[error(
+        "{side} keeps versions and does not list them now, so nothing more of this bucket was \
+         compared, and nothing of it is deleted: run this again when it does ({error})"
+    )]
+    NoList {
+        /// Which.
+        side: &'static str,
+        /// What it said.
+        error: Box<S3Error>,
+    },
     /// A name has more versions than are looked at.
     #[error("has more than {most} versions, which is more than is moved of one name")]
     TooMany {
@@ -280,6 +291,7 @@ impl MigrateError {
             Self::Unfinished => "unfinished",
             Self::NoFolders => "no_folders",
             Self::Disorder { .. } => "disorder",
+            Self::NoList { .. } => "versions_not_listed",
             Self::TooMany { .. } => "too_many_versions",
             Self::Occupied { .. } | Self::OthersSet { .. } => "occupied",
             Self::HeldThere { .. } => "held_at_target",

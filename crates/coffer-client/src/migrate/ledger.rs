@@ -217,6 +217,11 @@ impl Ledger {
         known.needed.extend(needed);
     }
 
+    /// Whether versions with ids of their own have come.
+    pub(super) fn knows_ids(&self) -> bool {
+        self.known.lock().has_ids
+    }
+
     /// The uploads of earlier runs that no version of the source needs any more, and what they
     /// are noted by.
     pub(super) fn needless_uploads(&self) -> Vec<(Mark, Begun)> {

@@ -139,6 +139,10 @@ impl Migration {
     ) -> Result<Outcome, MigrateError> {
         let of = &both.from[index];
         if let Some(at) = matched.of[index] {
+            if self.options.mode == Mode::Check && matched.is_behind(index, at) {
+                let what = "newer versions of its name lie before it".to_owned();
+                return Err(MigrateError::Differs { what });
+            }
             return self.settled(place, &both.key, of, &both.there[at]).await;
         }
         if self.options.mode == Mode::Plan {

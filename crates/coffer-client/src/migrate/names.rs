@@ -1,6 +1,7 @@
 //! Names, each with its versions, in the order of the names' bytes: of a bucket or of a folder.
 
 mod hidden;
+mod order;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,8 @@ use crate::mover::{MoverError, Seen, is_unfinished, mtime_text};
 use crate::s3::{Client, ListedObject, ListedVersion, Paging};
 
 pub(super) use self::hidden::Hidden;
+
+use self::order::{in_order, newest_first};
 
 /// A name, and what there is under it.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +82,8 @@ pub(super) struct Listed {
     bucket: String,
     prefix: String,
     side: &'static str,
+    /// Whether it keeps versions: a list of objects alone would have those seem gone.
+    keeps_versions: bool,
     page: VecDeque<ListedVersion>,
     after: After,
     paging: Paging,
@@ -90,13 +95,14 @@ impl Listed {
         client: &Arc<Client>,
         bucket: &str,
         prefix: &str,
-        side: &'static str,
+        (side, keeps_versions): (&'static str, bool),
     ) -> Self {
         Self {
             client: Arc::clone(client),
             bucket: bucket.to_owned(),
             prefix: prefix.to_owned(),
             side,
+            keeps_versions,
             page: VecDeque::new(),
             after: After::First,
             paging: Paging::default(),
@@ -120,10 +126,11 @@ impl Listed {
             }
             versions.extend(self.page.pop_front());
         }
-        versions.reverse();
         if self.last.as_ref().is_some_and(|last| *last >= key) {
             return Err(MigrateError::Disorder { side: self.side });
         }
+        let mut versions = newest_first(versions);
+        versions.reverse();
         self.last = Some(key.clone());
         let short = key.strip_prefix(&self.prefix).unwrap_or(&key).to_owned();
         Ok(Some(Name {
@@ -161,6 +168,10 @@ impl Listed {
                             self.after = page.next.map_or(After::End, After::Version);
                             in_order(page.versions)
                         }
+                        Err(error) if error.is_not_offered() && self.keeps_versions => {
+                            let (side, error) = (self.side, Box::new(error));
+                            return Err(MigrateError::NoList { side, error });
+                        }
                         Err(error) if from.is_none() && error.is_not_offered() => {
                             let page = self.client.list_objects(bucket, prefix, None, None);
                             let page = page.await?;
@@ -187,18 +198,6 @@ fn current(object: ListedObject) -> ListedVersion {
         is_latest: true,
         is_marker: false,
     }
-}
-
-/// Some services list delete markers behind all versions of a page.
-fn in_order(mut page: Vec<ListedVersion>) -> Vec<ListedVersion> {
-    if !page.is_sorted_by(|a, b| a.object.key <= b.object.key) {
-        page.sort_by(|a, b| {
-            let newest_first =
-                (b.is_latest, &b.object.modified).cmp(&(a.is_latest, &a.object.modified));
-            a.object.key.cmp(&b.object.key).then(newest_first)
-        });
-    }
-    page
 }
 
 /// What symbolic links stand for.

@@ -13,7 +13,7 @@ use crate::migrate::body::{Opened, named, open_file, open_object};
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::Ledger;
 use crate::migrate::report::BucketReport;
-use crate::s3::{Client, ListedVersion, ObjectName};
+use crate::s3::{Client, ListedVersion, ObjectName, Paging};
 
 /// What versioning is at a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,11 @@ impl Place {
     /// Whether the bucket at the target keeps versions.
     pub(super) fn keeps_versions(&self) -> bool {
         self.versioning == Versioning::Enabled
+    }
+
+    /// Whether the source's versions are to be listed: it keeps them, or some came with their ids.
+    pub(super) fn lists_versions(&self) -> bool {
+        self.source_keeps || self.ledger.knows_ids()
     }
 
     /// What a name becomes at the target.
@@ -105,6 +110,39 @@ impl Place {
             }
             (None, Some(folder)) => is_file_there(&folder.join(key)),
             (None, None) => Ok(false),
+        }
+    }
+
+    /// Whether a version that is to be deleted at the target came of one that the source still has:
+    /// a list may leave out some of a name, and asked for that name alone, tell them.
+    ///
+    /// # Errors
+    /// What asking it meets.
+    pub(super) async fn has_still(
+        &self,
+        key: &str,
+        there: &ListedVersion,
+        is_name_gone: bool,
+    ) -> Result<bool, MigrateError> {
+        let Some(client) = self.client.as_ref().filter(|_| self.lists_versions()) else {
+            return Ok(is_name_gone && self.has_by_now(key).await?);
+        };
+        let mut paging = Paging::default();
+        let mut after = None;
+        loop {
+            let page = { client.list_versions(&self.from, key, after.as_ref()) }.await?;
+            let is_of_it = |it: &&ListedVersion| it.object.key == key;
+            let is_it = |it: ListedVersion| is_name_gone || self.ledger.came_of(key, there, &it);
+            let is_past = page.versions.iter().any(|it| it.object.key.as_str() > key);
+            let next = page.next.clone().filter(|_| !is_past);
+            paging.follow(client, page.names(), next.as_ref())?;
+            if page.versions.iter().filter(is_of_it).cloned().any(is_it) {
+                return Ok(true);
+            }
+            if next.is_none() {
+                return Ok(false);
+            }
+            after = next;
         }
     }
 

@@ -59,6 +59,11 @@ impl Matched {
         self.of.iter().all(Option::is_some) && self.used.iter().all(|used| *used)
     }
 
+    /// Whether one that is older at the source is newer at the target than this one, which is there.
+    pub(super) fn is_behind(&self, index: usize, at: usize) -> bool {
+        self.of[..index].iter().flatten().any(|older| *older > at)
+    }
+
     /// Whether any that is newer than this one is there.
     pub(super) fn has_newer(&self, than: usize) -> bool {
         self.of[than + 1..].iter().any(Option::is_some)

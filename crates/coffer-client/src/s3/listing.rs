@@ -274,6 +274,12 @@ pub(crate) fn versions_page(answer: &Element) -> Result<VersionsPage, &'static s
             names.decoded(marker)?
         };
         let version_id = answer.text_of("NextVersionIdMarker").unwrap_or_default();
+        // The rest of its last name would be left out, and taken for gone.
+        let may_go_on = { page.versions.last() }.is_some_and(|it| it.object.key == key);
+        let have_ids = page.versions.iter().any(|it| it.version_id != "null");
+        if version_id.is_empty() && may_go_on && have_ids {
+            return Err("does not say with which version its list goes on (NextVersionIdMarker)");
+        }
         page.next = Some((key, version_id.to_owned()));
     }
     Ok(page)

@@ -111,6 +111,8 @@ pub(super) struct Known {
     pub(super) ours: HashSet<Mark>,
     /// What was sent, and whose answer is not known.
     pub(super) sending: HashSet<Mark>,
+    /// Whether a version that came had an id at the source.
+    pub(super) has_ids: bool,
     /// Versions with uploads that the source still has.
     pub(super) needed: HashSet<Mark>,
     pub(super) uploads: HashMap<Mark, (Begun, Vec<Part>)>,
@@ -160,6 +162,7 @@ pub(super) fn take(known: &mut Known, line: Line) {
             let source = mark(&[&key, &version, &etag, &modified, &bytes.to_string()]);
             let target = mark(&[&key, &target]);
             let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
+            known.has_ids |= version != "null";
             known.ours.insert(target);
             known.sending.remove(&source);
             known.uploads.remove(&source);

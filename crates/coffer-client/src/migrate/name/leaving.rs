@@ -109,15 +109,15 @@ impl Migration {
         Ok(())
     }
 
-    /// Deletes a version, unless the source, which had nothing of its name when it was listed, has
-    /// something by now. False where another has put something else in its place.
+    /// Deletes a version, unless the source has what it came of after all, or has something of its
+    /// name, of which it had nothing when it was listed. False where another has put something else in its place.
     async fn left(
         &self,
         place: &Place,
         (key, there): (&str, &ListedVersion),
         is_name_gone: bool,
     ) -> Result<bool, MigrateError> {
-        if is_name_gone && place.has_by_now(key).await? {
+        if place.has_still(key, there, is_name_gone).await? {
             return Err(MigrateError::Again);
         }
         self.delete_at_target(place, there).await

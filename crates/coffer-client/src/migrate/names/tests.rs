@@ -55,27 +55,3 @@ fn ledgers_are_left_out_and_told() {
     }
     assert_eq!(seen, ["a", "not state/migrations", "state/z"]);
 }
-
-#[test]
-fn markers_behind_all_versions_come_to_their_names() {
-    let version = |key: &str, modified: &str, is_latest, is_marker| ListedVersion {
-        object: ListedObject {
-            key: key.to_owned(),
-            bytes: 0,
-            etag: String::new(),
-            modified: modified.to_owned(),
-        },
-        version_id: modified.to_owned(),
-        is_latest,
-        is_marker,
-    };
-    let page = in_order(vec![
-        version("a", "1", false, false),
-        version("b", "1", true, false),
-        version("a", "2", true, true),
-    ]);
-    let seen: Vec<_> = { page.iter() }
-        .map(|it| (it.object.key.as_str(), it.is_marker))
-        .collect();
-    assert_eq!(seen, [("a", true), ("a", false), ("b", false)]);
-}
