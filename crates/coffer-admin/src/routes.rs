@@ -128,8 +128,8 @@ impl Turn {
 
 /// What is told of what is stored is told by who serves, and is in the log by then, where a server
 /// is a gateway of an engine: another may serve by now, and go on without it. So is why a change is
-/// refused, which tells the same. How the log itself stands is told in any case, and at each gateway
-/// what is to be kept of its keystore.
+/// refused, which tells the same. How the log itself stands is told in any case, and at each
+/// gateway what is to be kept of its keystore.
 async fn settled(State(admin): State<Admin>, request: AxumRequest, next: Next) -> Answered {
     let path = request.uri().path();
     let is_read = request.method().is_safe() || path == "/v1/audit/verify";

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::access::{NewAccessKey, Roles, Subject, account_id};
 use crate::audit::Audit;
-use crate::backup::{BackupRecord, forget, refuse_gaps};
+use crate::backup::{BackupRecord, forget, refuse_gaps, unrecorded_promotion};
 use crate::copies::{Copies, EngineSeat};
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
@@ -29,7 +29,6 @@ use crate::gateways::Followers;
 use crate::limits::READS_LAST;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::quotas::QuotaOf;
-use crate::standby::unrecorded_promotion;
 use crate::system::{FenceNote, LockTime, System};
 use crate::transfers::Transfers;
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};

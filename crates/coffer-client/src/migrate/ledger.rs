@@ -203,8 +203,8 @@ impl Ledger {
         })
     }
 
-    /// Notes which versions of a name the source has: an upload of one is needed, though the version
-    /// may not be read in this run.
+    /// Notes which versions of a name the source has: an upload of one is needed, though it may not
+    /// be read in this run.
     pub(super) fn listed(&self, key: &str, from: &[ListedVersion]) {
         let mut known = self.known.lock();
         if known.uploads.is_empty() {

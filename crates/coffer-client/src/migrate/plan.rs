@@ -59,7 +59,7 @@ impl Matched {
         self.of.iter().all(Option::is_some) && self.used.iter().all(|used| *used)
     }
 
-    /// Whether one that is older at the source is newer at the target than this one, which is there.
+    /// Whether one that is older at the source is newer at the target than this one.
     pub(super) fn is_behind(&self, index: usize, at: usize) -> bool {
         self.of[..index].iter().flatten().any(|older| *older > at)
     }

@@ -30,6 +30,8 @@ use crate::vault::Vault;
 
 mod record;
 
+mod promotion;
+
 mod destination;
 
 mod gaps;
@@ -41,6 +43,7 @@ mod buckets;
 mod work;
 
 pub(crate) use self::gaps::refuse_gaps;
+pub(crate) use self::promotion::{seal_promotion, unrecorded_promotion};
 pub(crate) use self::record::{BACKUP_FILE, BackupRecord, forget};
 
 use self::destination::Destination;

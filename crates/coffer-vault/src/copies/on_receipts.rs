@@ -21,7 +21,7 @@ const BESIDE: &str = " (which may lie in that store as well, sealed by a passphr
                       that the gateways share)";
 
 /// What may be in folders of gateways.
-const GATEWAYS: &str = "folders of this engine's gateways that did not follow it when the keys were \
+const GATEWAYS: &str = "folders of this engine's gateways that did not follow when the keys were \
                         destroyed, for they were stopped or could not reach the store: each holds \
                         the keystore with the keys, which opens with the root key of its time, and \
                         the sealed data that it had, until it follows again or is removed by hand. \

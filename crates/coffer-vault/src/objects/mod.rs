@@ -45,6 +45,7 @@ pub use self::delete::{DeleteObject, Deleted};
 pub use self::ingest::{ArrivedBytes, Body, CheckDigests, Incoming};
 pub use self::list_uploads::PartsPage;
 pub use self::multipart::{CopyPart, NewUpload, PutPart, StartedUpload};
+pub(crate) use self::read::look_through;
 pub use self::read::{ObjectInfo, ObjectParts, ObjectRead};
 pub use self::release::{Released, ReleasedSegment, SealedObject};
 pub use self::rename::RenameObject;

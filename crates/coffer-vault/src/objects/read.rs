@@ -1,5 +1,7 @@
 //! Reading: conditions, ranges, listings.
 
+mod waiting;
+
 use std::ops::Range;
 
 use coffer_store::record::{
@@ -17,8 +19,11 @@ use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::locks::LockReader;
 use crate::open_buckets::UsedBucket;
-use crate::upkeep::check_waiting;
 use crate::vault::{Found, JudgedObject, Vault};
+
+pub(crate) use self::waiting::look_through;
+
+use self::waiting::check_waiting;
 
 /// An object that may be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

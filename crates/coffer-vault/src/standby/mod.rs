@@ -62,11 +62,8 @@ mod older_keys;
 
 mod promote;
 
-mod promotion;
-
 mod take_over;
 
-pub(crate) use self::promotion::unrecorded_promotion;
 pub use self::served::{FormerStates, ServedState};
 
 use self::room::{Room, is_full};

@@ -14,13 +14,12 @@ use coffer_seal::KeystoreId;
 use tokio::sync::oneshot;
 
 use super::keystore::{self, check_head};
-use super::promotion::seal_promotion;
 use super::room::is_full;
 use super::states::{self, StateRecord};
 use super::{Standby, standby_folder};
 use crate::access::{Act, Actor, Role};
 use crate::audit::{Facts, event};
-use crate::backup::BackupRecord;
+use crate::backup::{BackupRecord, seal_promotion};
 use crate::blocking::blocking;
 use crate::data_folder::{failed, write_private};
 use crate::error::{CopyError, Result, VaultError};

@@ -14,5 +14,3 @@ mod hold_freshness;
 mod lifecycle_run;
 
 mod lifecycle;
-
-pub(crate) use self::unverified::check_waiting;

@@ -5,23 +5,17 @@
 
 use std::sync::Weak;
 
-use coffer_keys::BucketKey;
 use coffer_seal::BucketId;
-use coffer_store::record::{BlobRef, Content};
 use coffer_store::{StoreError, WaitingBlob};
-use futures::StreamExt;
 use tokio::time::sleep;
 
 use crate::counters::add;
-use crate::digest::{DigestPlan, Digester};
 use crate::error::{Result, VaultError};
 use crate::limits::{UNVERIFIED_AGAIN, UNVERIFIED_PAGE};
-use crate::objects::Keys;
+use crate::objects::{Keys, look_through};
 use crate::open_buckets::UsedBucket;
 use crate::transfers::Unverified;
 use crate::vault::{Inner, Vault};
-
-const OTHER_CHECKSUM: &str = "blob: its checksum is not the one that was told with it";
 
 /// Verifies what waits in the buckets that are noted, as long as the vault is there.
 pub(super) async fn verify_as_noted(inner: Weak<Inner>, unverified: Unverified) {
@@ -118,58 +112,5 @@ impl Vault {
         let name = row.as_ref().map_or("-", |row| row.name.as_str());
         let place = format!("blob {}: {what}", waiting.id);
         self.inner.audit.note_damaged_place(name, &place);
-    }
-}
-
-/// Looks through what waits to be verified of what is about to be copied: the copy is of what
-/// was opened, and its checksum would hide that it is not what was told.
-///
-/// # Errors
-/// [`VaultError::Damaged`].
-pub(crate) async fn check_waiting(
-    bucket: &UsedBucket,
-    before: BucketKey,
-    content: &Content,
-) -> Result<()> {
-    let Content::Blobs { blobs, .. } = content else {
-        return Ok(());
-    };
-    let keys = Keys::around(before, bucket);
-    for blob in blobs {
-        if let Some(waiting) = bucket.catalog.waiting_blob(blob.id).await? {
-            look_through(bucket, &keys, blob, &waiting).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Opens a blob from its beginning to its end.
-async fn look_through(
-    bucket: &UsedBucket,
-    keys: &Keys,
-    blob: &BlobRef,
-    waiting: &WaitingBlob,
-) -> Result<(), StoreError> {
-    let data_key = keys.unwrap(bucket.id, blob)?;
-    let data_key = data_key.ok_or(StoreError::OutOfRange)?;
-    let opened = bucket.blobs.open(blob.id, &data_key, blob.plaintext_bytes);
-    let mut reader = opened.await?;
-    let mut digester = Digester::new(DigestPlan {
-        checksum: Some(waiting.checksum.algorithm),
-        md5: false,
-    });
-    while let Some(bytes) = reader.next().await {
-        digester.update(&bytes?);
-        // Requests go first.
-        tokio::task::yield_now().await;
-    }
-    if digester.finish().checksum.as_ref() == Some(&waiting.checksum) {
-        Ok(())
-    } else {
-        Err(StoreError::Damaged {
-            what: OTHER_CHECKSUM,
-            bucket: bucket.id,
-            blob: Some(blob.id),
-        })
     }
 }

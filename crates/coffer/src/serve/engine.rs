@@ -82,7 +82,7 @@ pub async fn serve_engine(
         let turned = turned.map_err(|error| error.of_folder(&gateway.config.data));
         // However it ended: the lease of one that does not serve is another's to take.
         keeper.wants(false);
-        folder::put_back_after(turned.as_ref(), &gateway.config.data).await;
+        folder::put_back_after(turned.as_ref().err(), &gateway.config.data).await;
         match turned {
             Ok(Ended::Stopped) => break Ok(()),
             Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),

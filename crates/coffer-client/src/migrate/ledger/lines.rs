@@ -124,6 +124,15 @@ pub(super) struct Known {
     pub(super) settings: HashMap<String, String>,
 }
 
+impl Known {
+    fn has_part(&mut self, upload_id: &str, part: Part) {
+        let mut uploads = self.uploads.values_mut();
+        if let Some((_, parts)) = uploads.find(|(begun, _)| begun.upload_id == upload_id) {
+            parts.push(part);
+        }
+    }
+}
+
 /// A mark as it stands in a line; of what is none, one that nothing has.
 fn mark_of(text: &str) -> Mark {
     let bytes = hex::decode(text).unwrap_or_default();
@@ -212,11 +221,6 @@ pub(super) fn take(known: &mut Known, line: Line) {
         Line::Ended { version } => {
             known.uploads.remove(&mark_of(&version));
         }
-        Line::Part { upload_id, part } => {
-            let of = { known.uploads.values_mut() }.find(|(begun, _)| begun.upload_id == upload_id);
-            if let Some((_, parts)) = of {
-                parts.push(part);
-            }
-        }
+        Line::Part { upload_id, part } => known.has_part(&upload_id, part),
     }
 }

@@ -110,7 +110,8 @@ impl Migration {
     }
 
     /// Deletes a version, unless the source has what it came of after all, or has something of its
-    /// name, of which it had nothing when it was listed. False where another has put something else in its place.
+    /// name, of which it had nothing when it was listed. False where another has put something else
+    /// in its place.
     async fn left(
         &self,
         place: &Place,

@@ -245,10 +245,7 @@ pub async fn migrate(typed: &Typed<'_>, args: &MigrateArgs) -> Result<ExitCode, 
     let migration = Migration::new(origin, target, options, Arc::clone(&progress) as _)?;
     let summary = until_interrupted(&migration, &progress).await?;
     shown(args, &progress, &summary)?;
-    Ok(match summary.missing {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    })
+    Ok(ExitCode::from(u8::from(summary.missing > 0)))
 }
 
 async fn until_interrupted(

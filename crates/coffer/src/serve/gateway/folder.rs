@@ -6,7 +6,6 @@ use coffer_replica::Place;
 use coffer_vault::{BlobCache, blob_cache, prepare_cache, put_back_cache};
 
 use crate::error::Error;
-use crate::serve::follow::Ended;
 
 const MIB: u64 = 1_024 * 1_024;
 
@@ -42,8 +41,8 @@ pub async fn put_back(data: &Path) -> Result<(), Error> {
 }
 
 /// The same after a turn, unless it reached one.
-pub async fn put_back_after(turned: Result<&Ended, &Error>, data: &Path) {
-    let Err(failed) = turned else {
+pub async fn put_back_after(failed: Option<&Error>, data: &Path) {
+    let Some(failed) = failed else {
         return;
     };
     match is_put_back(data).await {

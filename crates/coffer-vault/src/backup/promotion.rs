@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::Act;
 use crate::audit::audit_key;
-use crate::backup::BackupRecord;
+use crate::backup::record::BackupRecord;
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 
@@ -29,7 +29,7 @@ struct Promotion {
 }
 
 /// An event, sealed for the first start of a folder that was promoted.
-pub(super) fn seal_promotion(event: Event, folder: &Path, keystore: &Keystore) -> Result<String> {
+pub(crate) fn seal_promotion(event: Event, folder: &Path, keystore: &Keystore) -> Result<String> {
     let last = last(&folder.join("audit"), &audit_key(keystore));
     let last = last.map_err(VaultError::AuditUnavailable)?;
     let promotion = Promotion {
