@@ -43,24 +43,6 @@ pub(crate) fn check_output(output: impl AsFd) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same where what is written would be lost in silence. What else can't be told from a closed
-/// output is refused with it.
-///
-/// # Errors
-/// [`Error::Option`], and those of [`check_output`].
-pub(crate) fn check_output_of_bytes(output: impl AsFd) -> Result<(), Error> {
-    check_output(&output)?;
-    if access(&output)? == OFlags::RDWR && is_null(&output)? {
-        return Err(Error::Option {
-            option: "-",
-            problem: "standard output is closed, or leads nowhere: open it, or write `- \
-                      >/dev/null` to fetch an object for its checksum alone"
-                .to_owned(),
-        });
-    }
-    Ok(())
-}
-
 fn access(stream: &impl AsFd) -> Result<OFlags, Error> {
     let flags = fcntl_getfl(stream).map_err(looking)?;
     Ok(flags & OFlags::RWMODE)
@@ -99,12 +81,6 @@ mod tests {
         check_input(null(false, true)).unwrap_err();
         check_output(null(false, true)).unwrap();
         check_output(null(true, true)).unwrap();
-        check_output_of_bytes(null(false, true)).unwrap();
-        check_output_of_bytes(io::pipe().unwrap().1).unwrap();
-        let told = check_output_of_bytes(null(true, true)).unwrap_err();
-        let told = told.to_string();
-        assert!(told.contains("standard output is closed"), "{told}");
-        check_output_of_bytes(null(true, false)).unwrap_err();
         check_output(null(true, false)).unwrap_err();
         let file = tempfile::NamedTempFile::new().unwrap();
         check_input(file.as_file()).unwrap();

@@ -16,7 +16,7 @@ use super::{
     location, parted, twice, unless_noted, until_interrupted,
 };
 use crate::error::Error;
-use crate::output::streams::check_output_of_bytes;
+use crate::output::streams::check_output;
 
 /// `coffer get`.
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
         });
     }
     if is_stream {
-        check_output_of_bytes(io::stdout())?;
+        check_output(io::stdout())?;
     }
     check_file(to)?;
     let progress = Arc::new(Progress::new(lines));
