@@ -164,6 +164,11 @@ impl Listed {
                         _ => None,
                     };
                     match self.client.list_versions(bucket, prefix, from).await {
+                        Ok(page) if page.may_lack_versions() => {
+                            let problem = "does not say with which version its list goes on \
+                                           (NextVersionIdMarker)";
+                            return Err(self.client.unreadable(problem).into());
+                        }
                         Ok(page) => {
                             self.after = page.next.map_or(After::End, After::Version);
                             in_order(page.versions)

@@ -82,6 +82,17 @@ pub struct VersionsPage {
 }
 
 impl VersionsPage {
+    /// Whether versions of its last name may be missing, for the next part goes on behind that
+    /// name, and not behind a version.
+    pub(crate) fn may_lack_versions(&self) -> bool {
+        let is_last = |key: &String| { self.versions.last() }.is_some_and(|it| it.object.key == *key);
+        let have_ids = || self.versions.iter().any(|it| it.version_id != "null");
+        let next = self.next.as_ref();
+        next.is_some_and(|(key, version_id)| version_id.is_empty() && is_last(key) && have_ids())
+    }
+}
+
+impl VersionsPage {
     /// What it names, with the ids.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         let versions = self.versions.iter();
@@ -274,12 +285,6 @@ pub(crate) fn versions_page(answer: &Element) -> Result<VersionsPage, &'static s
             names.decoded(marker)?
         };
         let version_id = answer.text_of("NextVersionIdMarker").unwrap_or_default();
-        // The rest of its last name would be left out, and taken for gone.
-        let may_go_on = { page.versions.last() }.is_some_and(|it| it.object.key == key);
-        let have_ids = page.versions.iter().any(|it| it.version_id != "null");
-        if version_id.is_empty() && may_go_on && have_ids {
-            return Err("does not say with which version its list goes on (NextVersionIdMarker)");
-        }
         page.next = Some((key, version_id.to_owned()));
     }
     Ok(page)
