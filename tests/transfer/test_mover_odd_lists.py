@@ -17,6 +17,8 @@ class Listing(BaseHTTPRequestHandler):
     `locked` is not deleted."""
 
     protocol_version = "HTTP/1.1"
+    # Head and body go out one by one, and the second would wait for the first to be acknowledged.
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass
