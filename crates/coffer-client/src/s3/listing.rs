@@ -85,10 +85,10 @@ impl VersionsPage {
     /// Whether versions of its last name may be missing, for the next part goes on behind that
     /// name, and not behind a version.
     pub(crate) fn may_lack_versions(&self) -> bool {
-        let is_last = |key: &String| { self.versions.last() }.is_some_and(|it| it.object.key == *key);
+        let last = self.versions.last().map(|version| &version.object.key);
         let have_ids = || self.versions.iter().any(|it| it.version_id != "null");
         let next = self.next.as_ref();
-        next.is_some_and(|(key, version_id)| version_id.is_empty() && is_last(key) && have_ids())
+        next.is_some_and(|(key, id)| id.is_empty() && last == Some(key) && have_ids())
     }
 }
 
