@@ -106,6 +106,19 @@ pub enum Wrong {
 }
 
 impl Report {
+    /// That of a log of which nothing was looked at yet.
+    pub(crate) const EMPTY: Self = Self {
+        record_count: 0,
+        segment_count: 0,
+        checkpoint_count: 0,
+        pruned_through: 0,
+        rolled_back: Vec::new(),
+        last: Recorded::NONE,
+        findings: Vec::new(),
+        more_findings: 0,
+        torn_bytes: 0,
+    };
+
     /// Whether nothing is wrong: all that is there is as it was written, and what is missing was
     /// pruned, or rolled back on purpose.
     pub fn is_sound(&self) -> bool {

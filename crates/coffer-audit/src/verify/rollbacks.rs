@@ -62,21 +62,6 @@ impl Rollbacks {
 mod tests {
     use super::*;
     use crate::event::Outcome;
-    use crate::format::record::Recorded;
-
-    fn empty() -> Report {
-        Report {
-            record_count: 0,
-            segment_count: 0,
-            checkpoint_count: 0,
-            pruned_through: 0,
-            rolled_back: Vec::new(),
-            last: Recorded::NONE,
-            findings: Vec::new(),
-            more_findings: 0,
-            torn_bytes: 0,
-        }
-    }
 
     fn accepted(file: &str, found: u64, held: u64) -> Event {
         Event::new(ROLLBACK_ACCEPTED, "server", Outcome::Done)
@@ -87,7 +72,7 @@ mod tests {
 
     /// What is left of the findings of a gap from 5 to 7, and how many gaps are explained.
     fn explained(event: &Event, sequence: u64) -> (usize, usize) {
-        let mut report = empty();
+        let mut report = Report::EMPTY;
         report.add(1, Some(5), Wrong::Missing { through: 7 });
         let found = older_copy(7);
         report.add(2, Some(8), Wrong::DamageRecorded { found });
@@ -119,7 +104,7 @@ mod tests {
 
     #[test]
     fn other_damage_that_was_found_stays() {
-        let mut report = empty();
+        let mut report = Report::EMPTY;
         report.add(1, Some(5), Wrong::Missing { through: 7 });
         let found = "record 4 does not open".to_owned();
         report.add(2, Some(8), Wrong::DamageRecorded { found });

@@ -68,17 +68,7 @@ pub(crate) fn verify_on(
         base: Cut::NONE,
         signed: None,
         rollbacks: Rollbacks::default(),
-        report: Report {
-            record_count: 0,
-            segment_count: 0,
-            checkpoint_count: 0,
-            pruned_through: 0,
-            rolled_back: Vec::new(),
-            last: Recorded::NONE,
-            findings: Vec::new(),
-            more_findings: 0,
-            torn_bytes: 0,
-        },
+        report: Report::EMPTY,
     };
     verifying.run(end)?;
     verifying.rollbacks.explain(&mut verifying.report);

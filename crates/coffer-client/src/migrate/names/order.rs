@@ -6,14 +6,19 @@ fn newest_before(a: &ListedVersion, b: &ListedVersion) -> std::cmp::Ordering {
     (b.is_latest, &b.object.modified).cmp(&(a.is_latest, &a.object.modified))
 }
 
-/// Some services list delete markers behind all versions of a page, also where that leaves the
-/// names in order.
+/// Some services list delete markers behind all versions, of a page or of a name. Where a name's
+/// stand so and their times say otherwise, these tell the order; elsewhere that of the list counts,
+/// for clocks are put back, and an upload in parts may have the time of its beginning.
 pub(super) fn in_order(mut page: Vec<ListedVersion>) -> Vec<ListedVersion> {
-    let markers = page.iter().filter(|it| it.is_marker).count();
-    let are_behind = page.iter().rev().take(markers).all(|it| it.is_marker);
-    let are_apart = markers > 0 && markers < page.len() && are_behind;
-    if are_apart || !page.is_sorted_by(|a, b| a.object.key <= b.object.key) {
-        page.sort_by(|a, b| a.object.key.cmp(&b.object.key).then(newest_before(a, b)));
+    page.sort_by(|a, b| a.object.key.cmp(&b.object.key));
+    for name in page.chunk_by_mut(|a, b| a.object.key == b.object.key) {
+        let are_apart = !name[0].is_marker
+            && name.iter().any(|it| it.is_marker)
+            && name.is_sorted_by_key(|it| it.is_marker);
+        let is_by_time = name.is_sorted_by(|a, b| a.object.modified >= b.object.modified);
+        if are_apart && !is_by_time {
+            name.sort_by(newest_before);
+        }
     }
     page
 }
@@ -69,6 +74,12 @@ mod tests {
             .map(|it| (it.object.key.as_str(), it.is_marker))
             .collect();
         assert_eq!(seen, [("a", true), ("a", false), ("b", false)]);
+        let of_one_name = in_order(vec![
+            version("a", "3", true, false),
+            version("a", "1", false, false),
+            version("a", "2", false, true),
+        ]);
+        assert_eq!(times(&of_one_name), ["3", "2", "1"]);
     }
 
     #[test]
@@ -100,5 +111,16 @@ mod tests {
         };
         let listed = newest_first(vec![untold(old), untold(new)]);
         assert_eq!(times(&listed), ["1", "2"]);
+    }
+
+    #[test]
+    fn a_clock_that_was_put_back_changes_no_order() {
+        // The page ends with its one marker.
+        let page = in_order(vec![
+            version("a", "1", true, false),
+            version("a", "2", false, false),
+            version("b", "3", true, true),
+        ]);
+        assert_eq!(times(&page), ["1", "2", "3"]);
     }
 }
