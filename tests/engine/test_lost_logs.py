@@ -53,15 +53,20 @@ def test_the_last_cache_of_a_lost_log_stays_though_another_engine_begins_there(
         assert [it["Name"] for it in fresh.list_buckets()["Buckets"]] == ["new"]
 
 
-def test_a_cache_that_noted_nothing_of_its_log_takes_no_other(tmp_path, store, first):
-    written(first)
-    first.stop()
-    before = held(first)
+def another_log(tmp_path, store):
+    """Another engine is begun where the log was."""
     empty(store)
     with Gateway(tmp_path / "three", url_at(store)) as third:
         fresh = client(third, third.credentials())
         answered(lambda: fresh.create_bucket(Bucket="new"), 30)
         third.stop()
+
+
+def test_a_cache_that_noted_nothing_of_its_log_takes_no_other(tmp_path, store, first):
+    written(first)
+    first.stop()
+    before = held(first)
+    another_log(tmp_path, store)
     path = first.data / "engine.json"
     mark = json.loads(path.read_text())
     del mark["record"]
@@ -180,11 +185,7 @@ def test_another_log_without_copy_json_leaves_the_cache_as_it_was(tmp_path, stor
     own = s3_client(store).get_object(**RECORD)["Body"].read()
     first.stop()
     before = held(first)
-    empty(store)
-    with Gateway(tmp_path / "three", url_at(store)) as third:
-        fresh = client(third, third.credentials())
-        answered(lambda: fresh.create_bucket(Bucket="new"), 30)
-        third.stop()
+    another_log(tmp_path, store)
     for record in (b"{}", own, None):
         if record is None:
             s3_client(store).delete_object(**RECORD)

@@ -52,6 +52,22 @@ def two_gateways(tmp_path, store, data=None):
             gateway.close()
 
 
+@contextlib.contextmanager
+def only_gateway(tmp_path, store):
+    """One on a small disk, with an object."""
+    with small_disk(tmp_path, 80 * MIB) as disk:
+        one = Gateway(tmp_path / "one", url_at(store))
+        one.data = disk / "data"
+        try:
+            one.start()
+            s3 = client(one, one.credentials(), read_timeout=60)
+            s3.create_bucket(Bucket=BUCKET)
+            put(s3, "small-0")
+            yield one, s3, disk
+        finally:
+            one.close()
+
+
 def fill(disk):
     """To the last byte, whatever gives way meanwhile."""
     with (disk / "ballast").open("wb", buffering=0) as file:
@@ -112,51 +128,33 @@ def test_another_serves_while_the_disk_of_the_one_that_does_hangs(tmp_path, stor
 
 @pytest.mark.skipif(needs_mount, reason="mounts a small file system")
 def test_the_only_gateway_goes_on_when_its_disk_hung(tmp_path, store):
-    with small_disk(tmp_path, 80 * MIB) as disk:
-        one = Gateway(tmp_path / "one", url_at(store))
-        one.data = disk / "data"
-        try:
-            one.start()
-            s3 = client(one, one.credentials(), read_timeout=60)
-            s3.create_bucket(Bucket=BUCKET)
-            put(s3, "small-0")
-            with hung(disk):
-                time.sleep(HUNG_SECONDS)
-            answered(lambda: put(s3, "small-1"), LEFT_SECONDS)
-            for name in ["small-0", "small-1"]:
-                check(s3, name)
-            assert "leaves serving to another" not in one.log()
-        finally:
-            one.close()
+    with only_gateway(tmp_path, store) as (one, s3, disk):
+        with hung(disk):
+            time.sleep(HUNG_SECONDS)
+        answered(lambda: put(s3, "small-1"), LEFT_SECONDS)
+        for name in ["small-0", "small-1"]:
+            check(s3, name)
+        assert "leaves serving to another" not in one.log()
 
 
 @pytest.mark.skipif(needs_mount, reason="mounts a small file system")
 def test_the_only_gateway_says_how_much_room_it_lacks(tmp_path, store):
     """Of a store that is whole it does not say that it may have lost something."""
-    with small_disk(tmp_path, 80 * MIB) as disk:
-        one = Gateway(tmp_path / "one", url_at(store))
-        one.data = disk / "data"
-        try:
-            one.start()
-            s3 = client(one, one.credentials(), read_timeout=60)
-            s3.create_bucket(Bucket=BUCKET)
-            put(s3, "small-0")
-            one.pause()
-            time.sleep(7)
-            one.go_on()
+    with only_gateway(tmp_path, store) as (one, s3, disk):
+        one.pause()
+        time.sleep(7)
+        one.go_on()
+        fill(disk)
+
+        def has_told():
             fill(disk)
+            assert "no room was left for a state of the engine's log" in one.log()
 
-            def has_told():
-                fill(disk)
-                assert "no room was left for a state of the engine's log" in one.log()
-
-            answered(has_told, LEFT_SECONDS)
-            assert "catalogs_mib=" in one.log() and "all that is left" not in one.log()
-            os.unlink(disk / "ballast")
-            answered(lambda: put(s3, "small-1"), LEFT_SECONDS)
-            check(s3, "small-0")
-        finally:
-            one.close()
+        answered(has_told, LEFT_SECONDS)
+        assert "catalogs_mib=" in one.log() and "all that is left" not in one.log()
+        os.unlink(disk / "ballast")
+        answered(lambda: put(s3, "small-1"), LEFT_SECONDS)
+        check(s3, "small-0")
 
 
 def ended(gateway, asks, seconds):

@@ -27,19 +27,6 @@ from harness.standbys import (
 OTHER_IDENTITY = "AGE-SECRET-KEY-1GDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDP5XS6RGDPSST380Y"
 
 
-@pytest.fixture
-def followed(server, tmp_path):
-    """A standby of the server, started."""
-    copy = tmp_path / "copy"
-    add_copy(server, url_of(copy))
-    put(server, ["small-1", "middle-1", "large-1"])
-    caught_up(server)
-    standby = standby_of(url_of(copy), tmp_path / "second", tmp_path / "credentials")
-    started(standby)
-    yield standby
-    standby.close()
-
-
 def client(server, **config):
     return s3_client(server, **config)
 

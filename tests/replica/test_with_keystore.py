@@ -256,7 +256,8 @@ def test_who_may_not_and_where_a_level_forbids_it(server, tmp_path):
     assert not (tmp_path / "copy").exists()
 
 
-def test_one_that_is_lost_altered_or_withheld_is_found_out(server, tmp_path, identity):
+def changed_keystore(server, tmp_path):
+    """A copy that has taken a second keystore; where the first was, and what it was."""
     copy = tmp_path / "copy"
     replica(server, "add", "far", url_of(copy), "--with-keystore", "--recipient", RECIPIENT)
     put(server, ["small-1"])
@@ -265,6 +266,11 @@ def test_one_that_is_lost_altered_or_withheld_is_found_out(server, tmp_path, ide
     kept = old.read_bytes()
     run(server, "level", "create", "secret", "--rank", "2")
     taken(server)
+    return copy, old, kept
+
+
+def test_one_that_is_lost_altered_or_withheld_is_found_out(server, tmp_path, identity):
+    copy, old, kept = changed_keystore(server, tmp_path)
     [new] = keystores_in(copy)
     whole = new.read_bytes()
     new.write_bytes(whole[:-40] + b"?" + whole[-39:])
@@ -291,14 +297,7 @@ def test_one_that_is_lost_altered_or_withheld_is_found_out(server, tmp_path, ide
 
 def test_an_older_keystore_under_a_newer_name_is_refused(server, tmp_path, identity):
     """It may hold keys that were destroyed since."""
-    copy = tmp_path / "copy"
-    replica(server, "add", "far", url_of(copy), "--with-keystore", "--recipient", RECIPIENT)
-    put(server, ["small-1"])
-    taken(server)
-    [old] = keystores_in(copy)
-    kept = old.read_bytes()
-    run(server, "level", "create", "secret", "--rank", "2")
-    taken(server)
+    copy, old, kept = changed_keystore(server, tmp_path)
     server.kill()
     [new] = keystores_in(copy)
     whole = new.read_bytes()
