@@ -2,10 +2,12 @@
 
 import datetime
 import os
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.mover import Mover
+from harness.administration import ask
+from harness.mover import Mover, answering
 
 KEY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
@@ -98,11 +100,101 @@ def test_a_folders_name_without_r_is_told_what_takes_it(mover, s3, bucket, tmp_p
     s3.put_object(Bucket=bucket, Key="2026/", Body=b"")
     mover.run("rm", place)
     assert [each["Key"] for each in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["2026/a"]
-    # A name that is missing is no error, as with S3.
-    mover.run("rm", f"s3://{bucket}/missing")
     _, told = mover.run("rm", "-r", place, code=2, input=b"")
     assert "nothing was typed where `yes` was asked for; nothing was deleted" in told
     assert "scripts say --yes" in told
+
+
+def test_a_name_that_is_not_there_is_not_deleted(mover, s3):
+    bucket = "names-that-are-not-there"
+    s3.create_bucket(Bucket=bucket)
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    version = s3.put_object(Bucket=bucket, Key="k", Body=b"k")["VersionId"]
+    mover.run("rm", f"s3://{bucket}/k")
+    for name, options, told_is in (
+        ("missing", (), "there is no object missing in the bucket"),
+        ("k", (), "there is no object k in the bucket"),
+        ("missing", ("--version-id", version), f"there is no version {version} of the object"),
+    ):
+        _, told = mover.run("rm", f"s3://{bucket}/{name}", *options, code=1)
+        assert told_is in told, told
+    [marker] = s3.list_object_versions(Bucket=bucket)["DeleteMarkers"]
+    # A marker has no content that could be looked at, and is there.
+    mover.run("rm", f"s3://{bucket}/k", "--version-id", marker["VersionId"])
+    mover.run("rm", f"s3://{bucket}/k", "--version-id", version)
+    s3.delete_bucket(Bucket=bucket)
+
+
+def test_who_may_delete_and_not_read_deletes(server, mover, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="k", Body=b"k")
+    key = ask(server, "subject", "create", "deleter", "--grant", f"{bucket}=delete")
+    mover.environment |= {
+        "AWS_ACCESS_KEY_ID": key["access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": key["secret_access_key"],
+    }
+    mover.run("rm", f"s3://{bucket}/k")
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+def test_a_bucket_that_is_not_there_is_named(mover, s3, bucket, tmp_path):
+    s3.put_object(Bucket=bucket, Key="k", Body=b"k")
+    (tmp_path / "folder").mkdir()
+    for name, size in (("small", 10), ("large", 17 << 20), ("folder/a", 10), ("folder/b", 10)):
+        (tmp_path / name).write_bytes(bytes(size))
+    place, there = "s3://not-there/k", f"s3://{bucket}/k"
+    for command in (
+        ("put", tmp_path / "small", place),
+        ("put", tmp_path / "large", place),
+        ("put", tmp_path / "small", tmp_path / "large", "s3://not-there/"),
+        ("put", "-r", tmp_path / "folder", place),
+        ("get", place, tmp_path / "out"),
+        ("get", "-r", place, tmp_path / "out"),
+        ("ls", "s3://not-there"),
+        ("ls", "--versions", "s3://not-there"),
+        ("cp", place, there),
+        ("cp", there, place),
+        ("cp", "-r", place, f"s3://{bucket}/to/"),
+        ("cp", "-r", f"s3://{bucket}", place),
+        ("rm", place),
+        ("rm", "-r", "--yes", place),
+        ("rm", "-r", "--versions", "--yes", place),
+    ):
+        _, told = mover.run(*command, code=1)
+        assert "there is no bucket not-there" in told, (command, told)
+        assert "`coffer ls` lists" in told and "`coffer bucket create not-there`" in told, told
+
+
+class Bare(BaseHTTPRequestHandler):
+    """Has no bucket, and does not tell which one was asked for."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = b"<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>"
+        self.send_response(404)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET = do_PUT = do_POST = do_DELETE = answer
+
+
+def test_a_bucket_that_is_not_at_another_server_is_named(tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    with answering(Bare) as service:
+        mover = Mover.elsewhere(service, tmp_path / "home")
+        place = "s3://no%20where/k"
+        commands = [("put", tmp_path / "file", place), ("get", place, "out"), ("ls", place)]
+        commands += [("rm", place), ("cp", place, "s3://here/k")]
+        for command in commands:
+            _, told = mover.run(*command, code=1)
+            assert "there is no bucket no%20where" in told, (command, told)
+            assert "`aws s3 mb s3://no%20where`" in told, told
 
 
 def test_a_lock_is_told_as_what_it_is(mover, s3):

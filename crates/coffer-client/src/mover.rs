@@ -176,27 +176,29 @@ impl Mover {
         alone(self).await;
     }
 
-    /// What the server says of an object. To the question for a head, a server says only that
-    /// there is no such thing: what is missing is found out here.
+    /// What the server says of an object.
     async fn head(&self, name: &ObjectName) -> Result<ObjectHead, MoverError> {
         match self.client.head_object(name).await {
-            Err(error) if error.is_absent() => {}
+            Err(error) if error.is_absent() => Err(self.absent(name).await),
             Err(
                 error @ S3Error::Refused {
                     status: 400 | 401 | 403,
                     ..
                 },
-            ) => {
-                return Err(self.reason(name, error).await.into());
-            }
-            answered => return Ok(answered?),
+            ) => Err(self.reason(name, error).await.into()),
+            answered => Ok(answered?),
         }
+    }
+
+    /// What is missing, which is found out here: to the question for a head, a server says only
+    /// that there is no such thing.
+    async fn absent(&self, name: &ObjectName) -> MoverError {
         let bucket = self.client.head_bucket(&name.bucket).await;
         let has_bucket = !bucket.is_err_and(|error| error.is_absent());
-        Err(MoverError::Absent {
+        MoverError::Absent {
             name: Box::new(name.clone()),
             has_bucket,
-        })
+        }
     }
 
     /// Why a server refused to give a head: the answer to a request for a byte has a body that says

@@ -47,7 +47,18 @@ impl Mover {
             headers.extend(Wanted::of(from, &head).condition_of_copy());
             let stored = self.client.copy_object((from, &head), to, &headers).await;
             drop(permit);
-            stored.map_err(changed)?
+            match stored {
+                // Which of two, a server need not tell: the source's was there just before.
+                Err(error) if error.code() == Some("NoSuchBucket") => {
+                    let missing = self.absent(to).await;
+                    return Err(if missing.is_of_bucket() {
+                        missing
+                    } else {
+                        error.into()
+                    });
+                }
+                stored => stored.map_err(changed)?,
+            }
         } else {
             drop(permit);
             self.copy_parts(from, to, &head).await?

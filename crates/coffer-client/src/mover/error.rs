@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::ClientError;
-use crate::s3::{ObjectName, S3Error};
+use crate::s3::{ObjectName, S3Error, without_bucket};
 use crate::sealed::SealedError;
 
 /// Why a file was not moved.
@@ -301,7 +301,10 @@ fn absent(name: &ObjectName, has_bucket: bool) -> String {
     let key = key.escape_debug();
     match (has_bucket, &name.version_id) {
         (false, _) => {
-            format!("there is no bucket {bucket} ({code}); `coffer ls` lists the buckets there are")
+            format!(
+                "there is no bucket {bucket} ({code}); {}",
+                without_bucket(bucket)
+            )
         }
         (true, None) if name.key.ends_with('/') => format!(
             "there is no object {key} in the bucket {bucket} ({code}); with -r all objects are \

@@ -6,6 +6,8 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 
+use http::Method;
+
 use crate::limits::{DELETE_COUNT_MAX, REMOVE_KEPT};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -15,21 +17,16 @@ use crate::mover::location::Location;
 use crate::s3::{ListedObject, ObjectName, Paging, S3Error, advice_of_lock};
 
 impl Mover {
-    /// Deletes an object. That there is none is no error, as with S3, but where the name is that of
-    /// a folder, as it were: then what is below it was meant.
+    /// Deletes an object, or a version of it. S3 takes a name that is not there for deleted, and
+    /// may put a delete marker: it is looked first, for such a name was mistyped. What can't be
+    /// looked at is deleted all the same.
     ///
     /// # Errors
-    /// [`MoverError`].
+    /// [`MoverError`], also where there is none.
     pub async fn remove(&self, name: &ObjectName) -> Result<(), MoverError> {
-        if name.key.ends_with('/')
-            && name.version_id.is_none()
-            && let Err(
-                absent @ MoverError::Absent {
-                    has_bucket: true, ..
-                },
-            ) = self.head(name).await
-        {
-            return Err(absent);
+        let looked = self.client.send_once(&name.request(Method::HEAD)).await;
+        if looked.is_err_and(|error| error.is_absent()) {
+            return Err(self.absent(name).await);
         }
         Ok(self.client.delete_object(name).await?)
     }

@@ -256,7 +256,7 @@ impl Client {
         if is_login(status, &headers, &body) {
             return Err(self.unreadable(PAGE));
         }
-        Err(self.refused(status, &headers, &body))
+        Err(self.refused_to(request, (status, &headers, &body)))
     }
 
     /// Waits for the head of the answer, as long as something moves.

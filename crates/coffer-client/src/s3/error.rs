@@ -205,6 +205,17 @@ impl S3Error {
         self
     }
 
+    /// The same of a request that named this bucket and no other.
+    pub(super) fn of_bucket(mut self, bucket: &str) -> Self {
+        if let Self::Refused { code, advice, .. } = &mut self
+            && code == "NoSuchBucket"
+        {
+            let bucket = plain(bucket);
+            *advice = format!("; there is no bucket {bucket}: {}", without_bucket(&bucket));
+        }
+        self
+    }
+
     /// What an answer that is no success says. `now` is the time of this machine.
     pub(super) fn of_answer(
         status: StatusCode,
@@ -323,6 +334,14 @@ fn plain(text: &str) -> String {
     let characters = text.chars().take(S3_MESSAGE_CHARACTERS);
     let line = characters.map(|c| if c.is_control() { ' ' } else { c });
     line.collect::<String>().trim_end_matches('.').to_owned()
+}
+
+/// What to do where there is no such bucket.
+pub(crate) fn without_bucket(bucket: &str) -> String {
+    format!(
+        "`coffer ls` lists those that this access key may see; `coffer bucket create {bucket}` \
+         makes it at a coffer, `aws s3 mb s3://{bucket}` at other services"
+    )
 }
 
 fn advice(code: &str, message: &str, headers: &HeaderMap, now: OffsetDateTime) -> String {

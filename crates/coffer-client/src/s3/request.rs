@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use http::{HeaderName, HeaderValue, Method};
 use hyper::body::Bytes;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::error::ClientError;
 use crate::s3::body::Sent;
@@ -90,6 +90,14 @@ impl Request {
         self
     }
 
+    /// The bucket, where it is the only one: that of the source of a copy may be another.
+    pub(super) fn only_bucket(&self) -> Option<String> {
+        let is_copy = { self.headers.iter() }.any(|(name, _)| name == "x-amz-copy-source");
+        let bucket = self.path.split('/').nth(1).unwrap_or_default();
+        let decoded = || percent_decode_str(bucket).decode_utf8_lossy().into_owned();
+        (!is_copy && !bucket.is_empty()).then(decoded)
+    }
+
     /// The query, sorted and encoded, as it is both sent and signed.
     pub(super) fn encoded_query(&self) -> String {
         let pair = |(name, value): &(Cow<'_, str>, String)| (encoded(name), encoded(value));
@@ -144,7 +152,17 @@ mod tests {
             .query("list-type", "2")
             .query("uploads", "");
         assert_eq!(request.path, "/b//a%20b//%C3%BC%2B%25/../~-_.");
+        assert_eq!(request.only_bucket().as_deref(), Some("b"));
         let query = "list-type=2&prefix=%C3%A4%2F%26%3D&uploads=";
         assert_eq!(request.encoded_query(), query);
+    }
+
+    #[test]
+    fn a_copy_may_be_of_another_bucket() {
+        let request = Request::of_object(Method::PUT, "b", "k");
+        assert_eq!(request.only_bucket().as_deref(), Some("b"));
+        let copy = request.header("x-amz-copy-source", "/c/k");
+        assert_eq!(copy.only_bucket(), None);
+        assert_eq!(Request::of_service(Method::GET).only_bucket(), None);
     }
 }

@@ -37,6 +37,19 @@ impl Client {
         error
     }
 
+    /// The same, which names the bucket that was asked for, where only one was.
+    pub(super) fn refused_to(
+        &self,
+        request: &Request,
+        (status, headers, body): (StatusCode, &HeaderMap, &[u8]),
+    ) -> S3Error {
+        let error = self.refused(status, headers, body);
+        match request.only_bucket() {
+            Some(bucket) if !self.options.is_source => error.of_bucket(&bucket),
+            _ => error,
+        }
+    }
+
     /// Whether the service takes what this access key signs, which it is asked once where no answer
     /// has shown it: for the list of buckets, whose address is written in no two ways, as that of
     /// an odd name is. To refuse that list it has to have taken the signature.

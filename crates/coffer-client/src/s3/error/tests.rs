@@ -22,6 +22,11 @@ fn what_the_server_says_is_told_with_what_to_do() {
     let told = "the server answered NoSuchBucket: no [2J <bucket>; `coffer ls` lists the \
                 buckets there are";
     assert_eq!(error.to_string(), told);
+    let told = error.of_bucket("nix").to_string();
+    assert!(
+        told.contains("; there is no bucket nix: `coffer ls` lists"),
+        "{told}"
+    );
 }
 
 #[test]
