@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from harness import raw
 from harness.clients import s3_client
 from harness.content import MIB, content
 from harness.documents import blocks, run
@@ -54,6 +55,14 @@ def test_the_lines_for_looking_after_it(folder):
         server.stop()
         lines = [line for line in found[0][1].splitlines() if "offline" in line]
         assert "evidence" in run(folder, "\n".join(lines))
+
+
+def test_the_lines_for_sealed_transfer(folder):
+    [(language, lines)] = blocks(README.partition("\n### Moving files")[2].partition("\n## ")[0])
+    assert language == "sh"
+    with Server(folder, data=folder / "coffer-data") as server:
+        run(folder, lines)
+        assert raw.metric(server, "coffer_transfers_total") > 0
 
 
 def test_the_lines_for_opening_a_blob_elsewhere(folder):

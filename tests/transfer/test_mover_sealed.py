@@ -195,3 +195,22 @@ def test_a_ticket_is_waited_for_where_sealed_transfer_is_demanded(own_server, tm
     assert done["transfer"] == "sealed"
     notes = [event["message"] for event in events if event["event"] == "note"]
     assert notes == ["the server has no ticket for a sealed transfer now: one is waited for"]
+
+
+def test_a_bucket_above_the_clearance_is_not_said_to_allow_no_sealed_transfer(serving, tmp_path):
+    run(serving, "level", "create", "above", "--rank", 3, "--sealed-transfer")
+    run(serving, "bucket", "create", "too-high", "--level", "above")
+    run(serving, "bucket", "create", "usual", "--level", "default")
+    source = write_file(tmp_path / "source", MIB)
+    mover = Mover(serving, tmp_path / "home")
+    sealed = ("--transfer", "sealed")
+    _, unseen = mover.run("put", source, "s3://too-high/x", *sealed, code=1)
+    assert "there is no bucket too-high" in unseen and "allows no" not in unseen, unseen
+    # It is told as little as of a bucket that there is none of.
+    _, unknown = mover.run("put", source, "s3://not-made/x", *sealed, code=1)
+    assert unknown.replace("not-made", "too-high") == unseen
+    _, told = mover.run("put", source, "s3://usual/x", *sealed, code=1)
+    assert "the bucket usual allows no sealed transfer" in told, told
+    # Once it is cleared, all is well.
+    run(serving, "subject", "set", "first", "--clearance", "default..above")
+    mover.run("put", source, "s3://too-high/x", *sealed)

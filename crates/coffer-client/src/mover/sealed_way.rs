@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::limits::{TICKET_PAUSE, TICKET_WAIT};
 use crate::mover::error::MoverError;
-use crate::s3::Client;
+use crate::s3::{Client, ObjectName};
 use crate::sealed::{Lane, SPOKEN_HEADER, SealedError, VERSION};
 
 /// When sealed transfer is used.
@@ -121,9 +121,17 @@ impl SealedWay {
                 let mut spoken = spoken.unwrap_or_default().split(',');
                 spoken.any(|spoken| spoken.trim() == version)
             }
+            Err(error) if error.is_passing() => return Err(error.into()),
+            // What was not answered is no word about sealed transfer.
+            Err(error) if self.is_demanded() && error.is_absent() => {
+                return Err(MoverError::Absent {
+                    name: Box::new(ObjectName::new(bucket, "")),
+                    has_bucket: false,
+                });
+            }
+            Err(error) if self.is_demanded() => return Err(error.into()),
             // Who may use objects may not always ask about buckets; what is wrong with the bucket,
             // the request itself will tell.
-            Err(error) if error.is_passing() => return Err(error.into()),
             Err(_) => false,
         };
         self.buckets.lock().insert(bucket.to_owned(), allows);
