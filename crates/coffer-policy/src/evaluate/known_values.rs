@@ -39,7 +39,48 @@ impl Values for KnownValues<'_> {
                 Some(id.unwrap_or(ANONYMOUS_ID).into())
             }
             Key::UserName => subject.map(|identity| identity.name.into()),
+            // What goes on grows older meanwhile.
+            Key::SignatureAge => match self.request.values.value(key) {
+                Some(Value::Date(signed)) => {
+                    let seconds = self.request.time.seconds().saturating_sub(signed.seconds());
+                    Some(Value::Number(seconds.saturating_mul(1_000).into()))
+                }
+                other => other,
+            },
             other => self.request.values.value(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::{Decimal, ListedValues, Timestamp};
+    use crate::evaluate::Resource;
+    use crate::names::Action;
+
+    #[test]
+    fn a_signature_is_as_old_as_at_the_moment_that_is_asked_for() {
+        let account = "111122223333".parse().unwrap();
+        let mut values = ListedValues::default();
+        values.insert(
+            Key::SignatureAge,
+            Value::Date(Timestamp::from_seconds(1_000)),
+        );
+        for (now, age_ms) in [(1_000, 0), (1_004, 4_000), (998, -2_000)] {
+            let request = Request {
+                requester: Requester::Anonymous,
+                action: Action::GetObject,
+                resource: Resource::Bucket,
+                time: Timestamp::from_seconds(now),
+                values: &values,
+            };
+            let known = KnownValues {
+                request: &request,
+                account: &account,
+            };
+            let expected = Some(Value::Number(Decimal::from(age_ms)));
+            assert_eq!(known.value(&Key::SignatureAge), expected, "{now}");
         }
     }
 }

@@ -102,7 +102,7 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     Some(Asked {
         actions,
         time: Timestamp::from_seconds(now_seconds),
-        values: Arc::new(values(request, (parts, rare, keys), query, now_seconds)),
+        values: Arc::new(values(request, (parts, rare, keys), query)),
         asks: request.asks.cloned(),
     })
 }
@@ -124,7 +124,6 @@ fn values(
     request: &Described<'_>,
     (parts, rare, keys): (&'static [Part], Rare, Option<&[Key]>),
     query: Vec<(String, String)>,
-    now_seconds: i64,
 ) -> RequestValues {
     let client = request.around_form.unwrap_or(request.headers);
     let is_asked = |key: &Key| keys.is_none_or(|keys| keys.contains(key));
@@ -152,7 +151,6 @@ fn values(
         user_agent: sent(&Key::UserAgent, header::USER_AGENT),
         body,
         creates: creates(request.operation),
-        now_seconds,
         lock_now_seconds: lock_now_ms.unwrap_or_default().div_euclid(1_000),
         context: request.context.clone(),
     }

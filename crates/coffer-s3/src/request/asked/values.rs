@@ -36,8 +36,7 @@ pub(super) struct RequestValues {
     pub(super) body: OfBody,
     /// Whether it makes an object: none where it can't.
     pub(super) creates: Option<bool>,
-    pub(super) now_seconds: i64,
-    /// By which locks end: it may be behind the other. Asked for only where it locks an object.
+    /// By which locks end. Asked for only where it locks an object.
     pub(super) lock_now_seconds: i64,
     pub(super) context: Arc<RequestContext>,
 }
@@ -124,8 +123,7 @@ impl RequestValues {
                     DateTime::parse(&date).map(|date| date.unix_seconds)
                 };
                 let at = signed.at_seconds.or_else(in_header)?;
-                let age_ms = self.now_seconds.saturating_sub(at).saturating_mul(1_000);
-                Some(Value::Number(age_ms.into()))
+                Some(Value::Date(Timestamp::from_seconds(at)))
             }
             Key::ContentSha256 => {
                 let sent = signed.and_then(|signed| signed.content_sha256.as_ref());

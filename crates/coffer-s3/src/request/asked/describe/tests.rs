@@ -85,7 +85,7 @@ fn what_no_condition_asks_for_is_not_looked_for() {
     let said = |asked: Option<&[Key]>| {
         with_request("PutObject", &sent, |request| {
             let parts = given::parts_of(request.operation);
-            values(request, (parts, Rare::default(), asked), Vec::new(), 0)
+            values(request, (parts, Rare::default(), asked), Vec::new())
         })
     };
     let all = said(None);
