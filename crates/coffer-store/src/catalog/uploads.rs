@@ -14,6 +14,7 @@ use crate::catalog::tables::columns::{
 use crate::catalog::tables::rows::{
     BLOB_COLUMNS, ObjectRow, blob_columns, read_blob, read_name, store_blob, text_or_null,
 };
+use crate::catalog::tables::unverified::forget_verdict;
 use crate::catalog::versions::place::{Place, find};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
@@ -116,7 +117,11 @@ impl Catalog {
             }
             // Never its own, not even if it should find what it has put itself.
             let replaced = replaced.map(|(id, _)| BlobId(id));
-            Ok(replaced.filter(|id| *id != part.blob.id))
+            let replaced = replaced.filter(|id| *id != part.blob.id);
+            if let Some(id) = replaced {
+                forget_verdict(session, id)?;
+            }
+            Ok(replaced)
         })
         .await
     }
@@ -187,6 +192,7 @@ fn complete(
             store_blob(session, place.id, offset_bytes, part.number, &part.blob)?;
             offset_bytes += encode_u64(part.blob.plaintext_bytes)?;
         } else {
+            forget_verdict(session, part.blob.id)?;
             replaced.push(part.blob.id);
         }
     }
@@ -328,7 +334,9 @@ pub(crate) fn abort(session: &Session, id: &UploadId) -> Result<AbortedUpload> {
     let mut rows = statement.query([id.0])?;
     let mut freed = Vec::new();
     while let Some(row) = rows.next()? {
-        freed.push(BlobId(row.get(0)?));
+        let id = BlobId(row.get(0)?);
+        forget_verdict(session, id)?;
+        freed.push(id);
     }
     let made_by = remove(session, id)?;
     Ok(AbortedUpload { freed, made_by })

@@ -26,5 +26,6 @@ mod stopped;
 mod sweeps;
 mod tapped;
 mod uploads;
+mod verdicts;
 mod versions;
 mod versions_model;

@@ -2,7 +2,8 @@
 //! found not to be what they were to be.
 //!
 //! Each has a row in `meta`, named by its id, from before anything refers to it until it has opened
-//! whole. A row whose blob is gone says nothing, and is removed when it is met.
+//! whole. Of one that was found damaged it goes with the blob; another whose blob is gone says
+//! nothing, and is removed when it is met.
 
 use std::sync::atomic::Ordering;
 
@@ -13,13 +14,10 @@ use crate::catalog::open::Catalog;
 use crate::catalog::read::{select, with_row};
 use crate::catalog::tables::columns::{decode_checksum, encode_checksum};
 use crate::catalog::tables::rows::{blob_columns, read_blob};
-use crate::catalog::tables::unverified::{UNVERIFIED, UNVERIFIED_END};
+use crate::catalog::tables::unverified::{DAMAGED, UNVERIFIED, UNVERIFIED_END, name_of};
 use crate::error::{Result, StoreError};
 use crate::record::{BlobRef, Checksum, ObjectName, Verification};
 use crate::version::Which;
-
-/// What a row says of a blob that did not open, or has another checksum.
-const DAMAGED: &str = "damaged";
 
 /// What it says of others; the checksum that the client told follows.
 const WAITS: &str = "waits ";
@@ -62,14 +60,17 @@ impl Catalog {
         .await
     }
 
-    /// Notes that a blob is not what it was to be: nothing that it holds is given out any more.
+    /// Notes that a blob is not what it was to be: nothing that it holds is given out any more. Of
+    /// one that is gone, nothing is noted.
     ///
     /// # Errors
     /// Those of the catalog.
     pub async fn note_damaged(&self, id: BlobId) -> Result<()> {
         self.write(move |session| {
-            let sql = "UPDATE meta SET value = ? WHERE name = ?";
-            session.execute(sql, params![DAMAGED, name_of(id)])?;
+            let sql = "UPDATE meta SET value = ?1 WHERE name = ?2
+                       AND (EXISTS (SELECT 1 FROM blob WHERE blob_id = ?3)
+                         OR EXISTS (SELECT 1 FROM part WHERE blob_id = ?3))";
+            session.execute(sql, params![DAMAGED, name_of(id), id.0])?;
             Ok(())
         })
         .await
@@ -196,10 +197,6 @@ fn worst_of(connection: &Connection, object_id: i64) -> Result<Verification> {
         Some(false) => Verification::Waits,
         Some(true) => Verification::Failed,
     })
-}
-
-fn name_of(id: BlobId) -> String {
-    format!("{UNVERIFIED}{id}")
 }
 
 fn waiting_blob(name: &str, value: &str) -> Result<WaitingBlob> {

@@ -4,6 +4,7 @@ use coffer_seal::BlobId;
 use rusqlite::{OptionalExtension, ToSql, params};
 
 use crate::catalog::tables::columns::decode_id;
+use crate::catalog::tables::unverified::forget_verdict;
 use crate::catalog::versions::find::{Table, find_version, lock_of, table_of, why_absent};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
@@ -341,10 +342,10 @@ fn remove_content(session: &Session, id: i64, is_inline: bool) -> Result<Vec<Blo
             session.prepare_cached("SELECT blob_id FROM blob WHERE object_id = ?")?;
         let mut rows = statement.query([id])?;
         while let Some(row) = rows.next()? {
-            freed.push(decode_id(
-                row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?,
-                BlobId,
-            )?);
+            let id = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
+            let id = decode_id(id, BlobId)?;
+            forget_verdict(session, id)?;
+            freed.push(id);
         }
         session
             .prepare_cached("DELETE FROM blob WHERE object_id = ?")?
