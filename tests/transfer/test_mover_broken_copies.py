@@ -35,9 +35,12 @@ class Copying(BaseHTTPRequestHandler):
 
     def do_DELETE(self):
         self.server.ended.append(self.path)
-        if self.server.stands_still:
+        if self.server.ending == "lost":
+            self.close_connection = True
+            return self.connection.close()
+        if self.server.ending == "still":
             time.sleep(30)
-        self.answer(204, "")
+        return self.answer(204, "")
 
     def answer(self, status, body, length=None):
         self.send_response(status)
@@ -47,20 +50,23 @@ class Copying(BaseHTTPRequestHandler):
         self.wfile.write(body.encode())
 
 
-@pytest.mark.parametrize("stands_still", [False, True])
-@pytest.mark.parametrize("refuses", [False, True])
-def test_the_upload_of_a_copy_that_breaks_off_is_ended(tmp_path, refuses, stands_still):
-    state = {"copied": [], "ended": [], "refuses": refuses, "stands_still": stands_still}
+@pytest.mark.parametrize("ending", ["answered", "still", "lost"])
+@pytest.mark.parametrize("end", ["refused", "SIGINT", "SIGTERM"])
+def test_the_upload_of_a_copy_that_breaks_off_is_ended_or_told(tmp_path, end, ending):
+    state = {"copied": [], "ended": [], "refuses": end == "refused", "ending": ending}
     with answering(Copying, **state) as service:
         mover = Mover.elsewhere(service, tmp_path / "home")
         copying = mover.start("cp", "s3://b/film", "s3://b/copy")
         while not service.copied:
             assert copying.poll() is None
             time.sleep(0.01)
-        if not refuses:
-            copying.send_signal(signal.SIGINT)
+        if end != "refused":
+            copying.send_signal(signal.Signals[end])
         began = time.monotonic()
-        copying.communicate(timeout=25)
+        _, told = copying.communicate(timeout=25)
         assert copying.returncode != 0
         assert time.monotonic() - began < 12
-        assert service.ended == ["/b/copy?uploadId=u"]
+        assert set(service.ended) == {"/b/copy?uploadId=u"}
+        left = b"an upload of s3://b/copy could not be ended" in told
+        assert left == (ending != "answered"), told
+        assert (b"--upload-id u`" in told) == left, told

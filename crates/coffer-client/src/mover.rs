@@ -56,7 +56,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::limits::{REST_PAUSE, REST_WAIT};
-use crate::s3::{Client, ObjectHead, ObjectName, Page, Paging, S3Error};
+use crate::s3::{Client, ObjectHead, ObjectName, Page, Paging, S3Error, is_ended};
 
 pub use self::error::MoverError;
 pub use self::events::{Event, Failure, Moved, Watch};
@@ -138,16 +138,30 @@ impl Mover {
         })
     }
 
-    /// Ends the uploads that were broken off and that nothing goes on with. A server that stands
-    /// still is not waited for long.
-    pub async fn abort_uploads(&self) {
+    /// Ends the uploads that were broken off and that nothing goes on with.
+    pub async fn abort_uploads(self: &Arc<Self>) {
         let mut ending = JoinSet::new();
         for (name, upload_id) in std::mem::take(&mut *self.uploads.lock()) {
-            let client = Arc::clone(&self.client);
-            ending.spawn(async move { client.abort_upload(&name, &upload_id).await });
+            let mover = Arc::clone(self);
+            ending.spawn(async move { mover.abort_upload(&name, &upload_id).await });
         }
-        // What can't be ended by then, the server ends by its own rules.
-        let _ = timeout(REST_WAIT, ending.join_all()).await;
+        ending.join_all().await;
+    }
+
+    /// Ends an upload, or tells that it may have been left. A server that stands still is not
+    /// waited for long.
+    async fn abort_upload(&self, name: &ObjectName, upload_id: &str) {
+        let ending = self.client.abort_upload(name, upload_id);
+        let answer = timeout(REST_WAIT, ending).await;
+        if answer.is_ok_and(|answer| is_ended(&answer)) {
+            return;
+        }
+        let ObjectName { bucket, key, .. } = name;
+        self.tell(&Event::Note(&format!(
+            "an upload of s3://{bucket}/{key} could not be ended: what it has of it may stay at \
+             the server; end it with `aws s3api abort-multipart-upload --bucket {bucket} --key \
+             {key} --upload-id {upload_id}`, or at a coffer with `coffer bucket end-uploads {bucket}`"
+        )));
     }
 
     /// Does the work on an upload that nothing would go on with, and ends the upload if it fails.
@@ -162,8 +176,7 @@ impl Mover {
             .push((name.clone(), upload_id.to_owned()));
         let done = work.await;
         if done.is_err() {
-            let ending = self.client.abort_upload(name, upload_id);
-            let _ = timeout(REST_WAIT, ending).await;
+            self.abort_upload(name, upload_id).await;
         }
         self.uploads.lock().retain(|(_, id)| id != upload_id);
         done

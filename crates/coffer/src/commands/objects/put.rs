@@ -263,12 +263,13 @@ with its address, key and authority, before the environment; where nothing says 
 server on the folder of other commands is meant. Large files go in parts, and go on where they broke
 off when the same command is given again; a file that was stored as the command was ended is found,
 and not stored again, also where the verdict on it was waited for. With -r, nor is what an
-interrupted command has stored, if neither it nor the object changed since. Each part is compared by
-its checksum. Times of files are kept, their modes and owners are not. With -r, what fails is named,
-and what many meet only counted after 16 of them (--json names each); the rest goes on, unless all
-of it would fail, and the exit status is 1. Of a server that opens later what comes sealed (`coffer
-serve --verify later`), the verdict is waited for, without --no-wait: 10 minutes, and longer for
-what is large. What it finds damaged, or has not opened by then, is an error, though it is stored.
+interrupted command has stored, if neither it nor the object changed since. What comes from standard
+input begins anew: broken off, nothing of it is stored. Each part is compared by its checksum. Times
+of files are kept, their modes and owners are not. With -r, what fails is named, and what many meet
+only counted after 16 of them (--json names each); the rest goes on, unless all of it would fail,
+and the exit status is 1. Of a server that opens later what comes sealed (`coffer serve --verify
+later`), the verdict is waited for, without --no-wait: 10 minutes, and longer for what is large.
+What it finds damaged, or has not opened by then, is an error, though it is stored.
 
 Examples:
   coffer put recording.mkv s3://evidence/2026/ --endpoint https://127.0.0.1:9000
