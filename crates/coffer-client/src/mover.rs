@@ -160,7 +160,8 @@ impl Mover {
         self.tell(&Event::Note(&format!(
             "an upload of s3://{bucket}/{key} could not be ended: what it has of it may stay at \
              the server; end it with `aws s3api abort-multipart-upload --bucket {bucket} --key \
-             {key} --upload-id {upload_id}`, or at a coffer with `coffer bucket end-uploads {bucket}`"
+             {key} --upload-id {upload_id}`, or at a coffer with \
+             `coffer bucket end-uploads {bucket}`"
         )));
     }
 

@@ -56,8 +56,8 @@ impl<'a> From<&'a str> for Value<'a> {
 }
 
 /// What a request has for each condition key, but for those of time, principal and account, which
-/// [`evaluate`](crate::evaluate) knows. Asked only for keys that decide. For `s3:signatureAge` it is
-/// when the request was signed, as a date: its age is that of the moment for which is asked.
+/// [`evaluate`](crate::evaluate) knows. Asked only for keys that decide. For `s3:signatureAge` it
+/// is when the request was signed, as a date: its age is that of the moment for which is asked.
 pub trait Values {
     /// The value; none where the request has none, as a listing without a prefix has no
     /// `s3:prefix`. A value of another kind than [`Value`] gives for the key can't be compared: no

@@ -92,8 +92,8 @@ pub async fn cp(typed: &Typed<'_>, args: &CpArgs) -> Result<ExitCode, Error> {
 
 const EXAMPLES: &str = "\
 No bytes come here: the server copies, with metadata and tags, above 5 GiB in parts. With -r neither
-place may hold the other: copies would be copied again, or replace what is not copied yet. Nothing is
-noted: an object is copied whole or not at all, and after a break the same command begins anew.
+place may hold the other: copies would be copied again, or replace what is not copied yet. Nothing
+is noted: an object is copied whole or not at all, and after a break the same command begins anew.
 
 Examples:
   coffer cp s3://evidence/a.mkv s3://archive/2026/ --endpoint https://127.0.0.1:9000

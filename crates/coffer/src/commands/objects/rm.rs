@@ -113,10 +113,10 @@ fn confirm(place: &Location, with_versions: bool) -> Result<(), Error> {
 
 const EXAMPLES: &str = "\
 That there is no NAME, or no such version, is an error, and puts no delete marker: the server is
-asked first, unless the access key may not read. -r takes PREFIX as it is written: s3://evidence/2026
-also means 2026-old. In buckets with versions, older ones stay, and a delete marker is put before
-them: coffer ls --versions shows them, and --versions deletes them, too, for good, but those that
-are locked.
+asked first, unless the access key may not read. -r takes PREFIX as it is written:
+s3://evidence/2026 also means 2026-old. In buckets with versions, older ones stay, and a delete
+marker is put before them: coffer ls --versions shows them, and --versions deletes them, too, for
+good, but those that are locked.
 
 Examples:
   coffer rm s3://evidence/recording.mkv --endpoint https://127.0.0.1:9000
