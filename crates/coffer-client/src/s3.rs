@@ -41,7 +41,7 @@ pub use self::client::{Client, ClientOptions, Retrying};
 pub use self::composite::{Composite, RunningComposite};
 pub use self::endpoint::Endpoint;
 pub use self::error::{Outcome, S3Error};
-pub(crate) use self::error::{advice_of_lock, without_bucket};
+pub(crate) use self::error::{advice_of_lock, date_of, without_bucket};
 pub use self::listing::{BucketEntry, ListedObject, ListedVersion, Page, Paging, VersionsPage};
 pub(crate) use self::listing::{objects_page, versions_page};
 pub use self::multipart::{DonePart, ListedPart, UploadStart};

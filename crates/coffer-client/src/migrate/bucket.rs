@@ -4,9 +4,9 @@ mod crowd;
 
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 
 use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::ledger::{LEDGERS, Ledger};
@@ -164,6 +164,7 @@ impl Migration {
             is_there,
             is_unread: AtomicBool::new(false),
             versioning,
+            has_dates: OnceLock::new(),
             tally: BucketReport {
                 bucket: from.to_owned(),
                 to: to.to_owned(),

@@ -2,7 +2,7 @@
 //! are added as versions arrive, and which a later run reads.
 //!
 //! It is not synced: a line that a crash has cut off costs a comparison, no more. In memory each
-//! line is some 70 bytes, whatever the name's length.
+//! line is some 80 bytes, whatever the name's length.
 
 mod lines;
 
@@ -42,6 +42,13 @@ pub(super) fn identity(version_id: Option<&str>, etag: &str) -> String {
         Some(id) => format!("v:{id}"),
         None => format!("e:{}", etag.trim_matches('"')),
     }
+}
+
+/// Whether a version at the target may be one that was there by this second: of those without an
+/// id, others may have stored the same since.
+fn was_there_by(at_target: &ListedVersion, by: u32) -> bool {
+    let modified = || at_target.object.modified_at();
+    by == u32::MAX || modified().is_none_or(|at| at.unix_timestamp() <= by.into())
 }
 
 fn identity_of(version: &ListedVersion) -> String {
@@ -152,12 +159,12 @@ impl Ledger {
         written.map_err(MigrateError::local("writing", &self.path))
     }
 
-    /// Notes that a version has arrived, as what, and with which CRC-64/NVME.
+    /// Notes that a version has arrived, as what, by when, and with which CRC-64/NVME.
     pub(super) fn arrived(
         &self,
         key: &str,
         version: &ListedVersion,
-        target: &str,
+        (target, by): (&str, Option<u32>),
         crc: Option<u64>,
     ) -> Result<(), MigrateError> {
         let line = Line::Arrived {
@@ -167,6 +174,7 @@ impl Ledger {
             modified: version.object.modified.clone(),
             bytes: version.object.bytes,
             target: target.to_owned(),
+            by,
             crc64nvme: crc.map(|crc| format!("{crc:016x}")),
         };
         self.note(line)
@@ -176,7 +184,9 @@ impl Ledger {
     pub(super) fn came_of(&self, key: &str, at_target: &ListedVersion, of: &ListedVersion) -> bool {
         let known = self.known.lock();
         let arrived = known.arrived.get(&source_mark(key, of));
-        arrived.is_some_and(|it| it.target == mark(&[key, &identity_of(at_target)]))
+        arrived.is_some_and(|it| {
+            it.target == mark(&[key, &identity_of(at_target)]) && was_there_by(at_target, it.by)
+        })
     }
 
     /// The CRC-64/NVME of what was read of a version of the source.
@@ -187,7 +197,8 @@ impl Ledger {
     /// Whether this migration stored this version at the target.
     pub(super) fn is_ours(&self, key: &str, at_target: &ListedVersion) -> bool {
         let mark = mark(&[key, &identity_of(at_target)]);
-        self.known.lock().ours.contains(&mark)
+        let by = self.known.lock().ours.get(&mark).copied();
+        by.is_some_and(|by| was_there_by(at_target, by))
     }
 
     /// Notes that an upload of a version was begun.
@@ -267,11 +278,16 @@ impl Ledger {
         self.note(Line::Sending { version })
     }
 
-    /// Notes that what was stored of a version is other than what was sent.
-    pub(super) fn spoilt(&self, key: &str, target: &str) -> Result<(), MigrateError> {
+    /// Notes that what was stored of a version, as this and by then, is other than what was sent.
+    pub(super) fn spoilt(
+        &self,
+        key: &str,
+        (target, by): (&str, Option<u32>),
+    ) -> Result<(), MigrateError> {
         self.note(Line::Spoilt {
             key: key.to_owned(),
             target: target.to_owned(),
+            by,
         })
     }
 

@@ -204,7 +204,7 @@ impl Migration {
             let id = self.hide(what, &place.at_target(key), seen).await?;
             *seen = Seen::Nothing;
             let identity = identity(Some(&id), "");
-            place.ledger.arrived(key, of, &identity, None)?;
+            place.ledger.arrived(key, of, (&identity, None), None)?;
             return Ok(Outcome {
                 outcome: "moved",
                 target_version: Some(id),
@@ -217,7 +217,8 @@ impl Migration {
         let landed = self.land(place, key, of, seen).await?;
         *seen = Seen::stored(&place.at_target(key), bytes, &landed.etag);
         let crc = crc_of(Some(&landed.checksum));
-        place.ledger.arrived(key, of, &landed.identity, crc)?;
+        let target = (landed.identity.as_str(), landed.by);
+        place.ledger.arrived(key, of, target, crc)?;
         if landed.given != Given::default() {
             place.ledger.gave(key, of, landed.given)?;
         }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::task::block_in_place;
@@ -49,6 +49,9 @@ pub(super) struct Place {
     pub(super) is_unread: AtomicBool,
     /// Whether it keeps versions, or did.
     pub(super) versioning: Versioning,
+    /// Whether the dates of its answers are by the clock that times of objects are by; not set
+    /// before that is known.
+    pub(super) has_dates: OnceLock<bool>,
     pub(super) ledger: Ledger,
     pub(super) tally: Mutex<BucketReport>,
 }

@@ -2,6 +2,8 @@
 
 mod seen;
 
+mod time;
+
 mod begun;
 
 mod guard;
@@ -27,6 +29,7 @@ use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
 use crate::s3::{DonePart, ListedVersion, ObjectName, Sent, Stored};
 
 pub(super) use self::seen::Seen;
+pub(super) use self::time::second;
 
 use self::guard::Write;
 
@@ -38,6 +41,8 @@ pub(super) struct Landed {
     pub(super) version_id: Option<String>,
     /// What tells it from others there.
     pub(super) identity: String,
+    /// By which second it was there, where that tells it from others, too.
+    pub(super) by: Option<u32>,
     pub(super) etag: String,
     pub(super) checksum: Checksum,
     pub(super) proof: Proof,
@@ -83,6 +88,7 @@ impl Migration {
         let tags = opened.tags.as_deref().unwrap_or_default();
         let given = Given::new(tags, opened.attributes.lock.is_held);
         let name = place.at_target(key);
+        let is_whole = small && opened.whole.is_some();
         let (stored, sum, is_told) = if let Some(whole) = opened.whole.clone().filter(|_| small) {
             let what = (&**place, key, of);
             let landed = self.land_whole(what, &name, &opened, whole, seen).await;
@@ -94,10 +100,12 @@ impl Migration {
             self.land_parts(place, key, of, to, opened).await?
         };
         let identity_there = identity(stored_id(&stored), &stored.etag);
+        let by = self.there_by(place, &name, &stored, is_whole).await;
+        let given = (given, by);
         let proven = self.proven(&name, stored, (sum, is_told), given).await;
         if let Err(MigrateError::Mover(MoverError::StoredOtherwise { .. })) = &proven {
             // It is of this migration, and the next run puts the right one there.
-            place.ledger.spoilt(key, &identity_there)?;
+            place.ledger.spoilt(key, (&identity_there, by))?;
         }
         proven
     }
@@ -108,7 +116,7 @@ impl Migration {
         name: &ObjectName,
         stored: Stored,
         (sum, is_told): (Checksum, bool),
-        given: Given,
+        (given, by): (Given, Option<u32>),
     ) -> Result<Landed, MigrateError> {
         let version_id = stored_id(&stored).map(str::to_owned);
         let told = match stored.checksum.filter(|told| told.algorithm == ALGORITHM) {
@@ -129,6 +137,7 @@ impl Migration {
             etag: stored.etag,
             version_id,
             checksum: sum,
+            by,
             given,
             proof: if is_told {
                 Proof::BothTell

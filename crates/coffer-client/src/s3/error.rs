@@ -374,7 +374,7 @@ fn advice(code: &str, message: &str, headers: &HeaderMap, now: OffsetDateTime) -
 }
 
 /// A header that is a date of HTTP.
-pub(super) fn date_of(headers: &HeaderMap, name: &str) -> Option<OffsetDateTime> {
+pub(crate) fn date_of(headers: &HeaderMap, name: &str) -> Option<OffsetDateTime> {
     let date = headers.get(name)?.to_str().ok()?;
     OffsetDateTime::parse(&date.replace("GMT", "+0000"), &Rfc2822).ok()
 }

@@ -7,6 +7,8 @@ mod paging;
 
 use http::Method;
 use percent_encoding::percent_decode_str;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use crate::limits::OBJECT_BYTES_MAX;
 use crate::s3::client::Client;
@@ -70,6 +72,13 @@ pub struct ListedVersion {
     pub is_latest: bool,
     /// Whether it only says that the object was deleted.
     pub is_marker: bool,
+}
+
+impl ListedObject {
+    /// When it was modified, if a time is told.
+    pub(crate) fn modified_at(&self) -> Option<OffsetDateTime> {
+        OffsetDateTime::parse(&self.modified, &Rfc3339).ok()
+    }
 }
 
 /// A part of a list of versions, in the order of the server: of each name, the newest first.

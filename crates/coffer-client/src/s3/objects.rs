@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, Method};
 use hyper::body::Bytes;
+use time::OffsetDateTime;
 
 use crate::limits::{COMMIT_AGE_SLACK, OBJECT_BYTES_MAX};
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
@@ -162,6 +163,8 @@ pub struct Stored {
     pub checksum: Option<Checksum>,
     /// Whether it came sealed, and the server has not opened it yet.
     pub is_unverified: bool,
+    /// When the server said so, in seconds since 1970 by its clock.
+    pub(crate) told_at: Option<i64>,
 }
 
 impl Stored {
@@ -172,6 +175,7 @@ impl Stored {
             version_id: text("x-amz-version-id"),
             checksum: Checksum::of_headers(headers),
             is_unverified: text(STORED_HEADER).is_some(),
+            told_at: date_of(headers, "date").map(OffsetDateTime::unix_timestamp),
         }
     }
 }

@@ -37,6 +37,10 @@ pub(super) enum Line {
         modified: String,
         bytes: u64,
         target: String,
+        /// By which second, in those since 1970 of the target's clock, it was there: where it has
+        /// no id there, what is newer is another's. Earlier ledgers have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<u32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         crc64nvme: Option<String>,
     },
@@ -49,7 +53,12 @@ pub(super) enum Line {
         crc64nvme: Option<String>,
     },
     /// What this migration stored, and is not what was sent: the next may replace it.
-    Spoilt { key: String, target: String },
+    Spoilt {
+        key: String,
+        target: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<u32>,
+    },
     /// A version goes out, and may arrive without an answer that says so.
     Sending { version: String },
     /// It did not arrive.
@@ -99,6 +108,8 @@ pub(in crate::migrate) struct Given {
 
 pub(super) struct Arrived {
     pub(super) target: Mark,
+    /// By which second it was there.
+    pub(super) by: u32,
     pub(super) crc: Option<u64>,
 }
 
@@ -107,8 +118,8 @@ pub(super) struct Known {
     /// What it is of, by each line that says so.
     pub(super) of: Vec<(String, String)>,
     pub(super) arrived: HashMap<Mark, Arrived>,
-    /// All that this migration ever stored at the target.
-    pub(super) ours: HashSet<Mark>,
+    /// All that this migration ever stored at the target, and by which second it was there.
+    pub(super) ours: HashMap<Mark, u32>,
     /// What was sent, and whose answer is not known.
     pub(super) sending: HashSet<Mark>,
     /// Whether a version that came had an id at the source.
@@ -166,17 +177,19 @@ pub(super) fn take(known: &mut Known, line: Line) {
             modified,
             bytes,
             target,
+            by,
             crc64nvme,
         } => {
             let source = mark(&[&key, &version, &etag, &modified, &bytes.to_string()]);
             let target = mark(&[&key, &target]);
             let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
+            let by = by.unwrap_or(u32::MAX);
             known.has_ids |= version != "null";
-            known.ours.insert(target);
+            known.ours.insert(target, by);
             known.sending.remove(&source);
             known.uploads.remove(&source);
             known.given.remove(&source);
-            known.arrived.insert(source, Arrived { target, crc });
+            known.arrived.insert(source, Arrived { target, by, crc });
         }
         Line::Same {
             key,
@@ -187,11 +200,13 @@ pub(super) fn take(known: &mut Known, line: Line) {
             let source = mark_of(&version);
             let target = mark(&[&key, &target]);
             let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
+            let by = u32::MAX;
             known.given.remove(&source);
-            known.arrived.insert(source, Arrived { target, crc });
+            known.arrived.insert(source, Arrived { target, by, crc });
         }
-        Line::Spoilt { key, target } => {
-            known.ours.insert(mark(&[&key, &target]));
+        Line::Spoilt { key, target, by } => {
+            let by = by.unwrap_or(u32::MAX);
+            known.ours.insert(mark(&[&key, &target]), by);
         }
         Line::Given {
             version,

@@ -23,7 +23,9 @@ fn what_arrived_is_known_later_and_lines_that_are_cut_off_mean_nothing() {
     let open = || Ledger::open(folder.path(), "s", "t", true);
     let ledger = open().unwrap();
     let (source, target) = (version("v1", "\"a\""), version("null", "\"b\""));
-    ledger.arrived("k", &source, "e:b", Some(7)).unwrap();
+    ledger
+        .arrived("k", &source, ("e:b", None), Some(7))
+        .unwrap();
     let begun = Begun {
         key: "k".to_owned(),
         upload_id: "u".to_owned(),
@@ -94,10 +96,44 @@ fn the_same_of_others_is_theirs_and_what_was_sent_is_known() {
     assert!(ledger.came_of("k", &target, &source) && !ledger.is_ours("k", &target));
     assert_eq!(ledger.crc_of("k", &source), Some(7));
     assert!(ledger.was_sent("k", &lost) && !ledger.was_sent("k", &refused));
-    ledger.arrived("k", &lost, "v:x", None).unwrap();
+    ledger.arrived("k", &lost, ("v:x", None), None).unwrap();
     assert!(!ledger.was_sent("k", &lost));
     assert_eq!(ledger.has_set("cors").as_deref(), Some("<a/>"));
     assert_eq!(ledger.has_set("policy"), None);
+}
+
+#[test]
+fn what_is_stored_again_later_is_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Ledger::open(folder.path(), "s", "t", true).unwrap();
+    let at = |etag: &str, modified: &str| {
+        let mut there = version("null", etag);
+        there.object.modified = modified.to_owned();
+        there
+    };
+    let ledger = open();
+    let [one, old, spoilt] = ["a", "b", "c"].map(|etag| version("v1", etag));
+    let by = Some(1_700_000_000);
+    ledger.arrived("k", &one, ("e:1", by), None).unwrap();
+    ledger.arrived("k", &old, ("e:2", None), None).unwrap();
+    ledger.spoilt("k", ("e:3", by)).unwrap();
+    drop(ledger);
+    let ledger = open();
+    let (then, later) = ("2023-11-14T22:13:20.999Z", "2023-11-14T22:13:21.000Z");
+    for (etag, of, is_known_later) in [("1", &one, false), ("2", &old, true)] {
+        let known = |modified| {
+            let there = at(etag, modified);
+            (ledger.is_ours("k", &there), ledger.came_of("k", &there, of))
+        };
+        assert_eq!(known(then), (true, true));
+        assert_eq!(known(later), (is_known_later, is_known_later), "{etag}");
+    }
+    assert!(ledger.is_ours("k", &at("3", then)) && !ledger.is_ours("k", &at("3", later)));
+    assert!(!ledger.came_of("k", &at("3", then), &spoilt));
+    // The same of others is there, and theirs.
+    ledger.same("k", &one, "e:1", None).unwrap();
+    let there = at("1", later);
+    assert!(ledger.came_of("k", &there, &one) && !ledger.is_ours("k", &there));
 }
 
 #[test]
@@ -132,7 +168,7 @@ fn what_was_given_and_what_stands_is_known_later() {
     let open = || Ledger::open(folder.path(), "s", "t", true).unwrap();
     let ledger = open();
     let (one, other) = (version("v1", "a"), version("v2", "b"));
-    ledger.arrived("k", &one, "v:x", None).unwrap();
+    ledger.arrived("k", &one, ("v:x", None), None).unwrap();
     ledger.gave("k", &one, Given::new("b=2&a=1", true)).unwrap();
     ledger.gave("k", &other, Given::new("", true)).unwrap();
     ledger.found("cors", "<found/>").unwrap();
@@ -149,7 +185,7 @@ fn what_was_given_and_what_stands_is_known_later() {
     let given = ledger.given("k", &other).unwrap();
     assert!(given.has_tags(""));
     // What arrives anew has what it is given then.
-    ledger.arrived("k", &one, "v:y", None).unwrap();
+    ledger.arrived("k", &one, ("v:y", None), None).unwrap();
     assert_eq!(ledger.given("k", &one), None);
     assert_eq!(ledger.stands("cors").as_deref(), Some("<set/>"));
     assert_eq!(ledger.stands("tagging").as_deref(), Some("<found/>"));

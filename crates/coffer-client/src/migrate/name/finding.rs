@@ -11,6 +11,7 @@ use crate::migrate::ledger::identity;
 use crate::migrate::place::Place;
 use crate::migrate::plan::{Both, Matched};
 use crate::migrate::report::Proof;
+use crate::migrate::transfer::second;
 use crate::s3::ListedVersion;
 
 /// What was found of a version at the target.
@@ -73,7 +74,9 @@ impl Migration {
             let (id, etag) = (&there.version_id, &there.object.etag);
             let (crc, target) = (crc_of(checksum.as_ref()), identity(Some(id), etag));
             if place.ledger.was_sent(&both.key, of) {
-                place.ledger.arrived(&both.key, of, &target, crc)?;
+                // Nothing that is newer than what is there now was sent before.
+                let by = second(there.object.modified_at()).filter(|_| id == "null");
+                place.ledger.arrived(&both.key, of, (&target, by), crc)?;
             } else {
                 place.ledger.same(&both.key, of, &target, crc)?;
             }

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use http::Method;
 use hyper::body::Bytes;
+use time::OffsetDateTime;
 
 use crate::migrate::Migration;
 use crate::migrate::error::MigrateError;
@@ -18,6 +19,7 @@ use crate::migrate::transfer::Seen;
 use crate::s3::checksum::Checksum;
 use crate::s3::{
     Answer, DonePart, ListedVersion, ObjectHead, ObjectName, Request, S3Error, Sent, Stored,
+    date_of,
 };
 
 /// How a version is stored.
@@ -71,8 +73,10 @@ impl Migration {
         sum: &Checksum,
     ) -> Result<Stored, MigrateError> {
         let condition = seen.condition();
-        // Without a condition, what is written between the look and the write is lost.
-        if condition.is_none() && !seen.is(self.head_there(name).await?.as_ref()) {
+        // Without a condition, what is written between the look and the write is lost. One on an
+        // entity tag passes over the same bytes that others stored there again.
+        let looks = condition.is_none() || seen.has_time() && !place.keeps_versions();
+        if looks && !seen.is(self.head_there(name).await?.as_ref()) {
             return Err(MigrateError::ChangedThere);
         }
         place.ledger.sending(key, of)?;
@@ -153,7 +157,9 @@ impl Migration {
             Err(error) => return Err(error.into()),
         };
         let is_ours = head.bytes == bytes && head.checksum.as_ref() == Some(sum);
+        let stored_at = date_of(&head.headers, "last-modified");
         Ok(is_ours.then_some(Stored {
+            told_at: stored_at.map(OffsetDateTime::unix_timestamp),
             etag: head.etag,
             version_id: head.version_id,
             checksum: head.checksum,

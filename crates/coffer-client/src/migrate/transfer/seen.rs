@@ -43,8 +43,13 @@ impl Seen {
         Some((name.to_owned(), value))
     }
 
-    /// Whether that is there now. Where no ETag names its bytes, its length and its time have to be
-    /// those that were listed, too.
+    /// Whether it is an object whose time was listed.
+    pub(super) fn has_time(&self) -> bool {
+        matches!(self, Self::Object(seen) if !seen.modified.is_empty())
+    }
+
+    /// Whether that is there now: its length and its time have to be those that were listed, too,
+    /// for others may have stored the same bytes again.
     pub(super) fn is(&self, now: Option<&ObjectHead>) -> bool {
         let (seen, head) = match (self, now) {
             (Self::Nothing, None) => return true,
@@ -55,8 +60,7 @@ impl Seen {
         if is_told && bare(&seen.etag) != bare(&head.etag) {
             return false;
         }
-        let is_then = || head.bytes == seen.bytes && head.is_of_then(seen) != Some(false);
-        strong(&seen.etag).is_some() || is_then()
+        head.bytes == seen.bytes && head.is_of_then(seen) != Some(false)
     }
 }
 
@@ -87,11 +91,12 @@ mod tests {
     #[test]
     fn what_was_seen_is_what_is_replaced() {
         let condition = |name: &str, value: &str| Some((name.to_owned(), value.to_owned()));
-        let is = |seen: &Seen, etag: &str| seen.is(Some(&head(etag, 4, 50)));
+        let is = |seen: &Seen, etag: &str| seen.is(Some(&head(etag, 3, 20)));
         for etag in ["\"a\"", "a"] {
             let object = object(etag);
             assert_eq!(object.condition(), condition("if-match", "\"a\""));
             assert!(is(&object, "a") && !is(&object, "b") && !object.is(None));
+            assert!(!object.is(Some(&head("a", 3, 50))), "it was stored again");
         }
         assert_eq!(Seen::Nothing.condition(), condition("if-none-match", "*"));
         assert!(Seen::Nothing.is(None) && !is(&Seen::Nothing, "a"));

@@ -7,8 +7,7 @@ mod tests;
 use std::ops::Range;
 
 use http::{HeaderMap, Method, StatusCode};
-use time::format_description::well_known::Rfc3339;
-use time::{Duration, OffsetDateTime};
+use time::Duration;
 
 use crate::s3::body::{Answer, bare, is_of_s3, is_page, kind, strong, text};
 use crate::s3::client::Client;
@@ -178,7 +177,7 @@ fn as_listed(
 impl ObjectHead {
     /// Whether it tells the time that was listed; none where one of both has none.
     pub(crate) fn is_of_then(&self, listed: &ListedObject) -> Option<bool> {
-        let listed = OffsetDateTime::parse(&listed.modified, &Rfc3339).ok()?;
+        let listed = listed.modified_at()?;
         let told = date_of(&self.headers, "last-modified")?;
         Some((listed - told).abs() < LIST_SLACK)
     }
