@@ -92,12 +92,17 @@ def test_what_comes_late_is_not_deleted_before(server, source, s3, tmp_path):
     assert names(s3, BUCKET) == KEPT
     # In the order of its pages, `b` seems to be gone.
     source.pages = [["a", "c"], ["b"]]
-    run = migrator.migrate(*only, "--delete", code=1)
-    assert names(s3, BUCKET) == KEPT
-    assert [line["outcome"] for line in run.versions if line["key"] == "b"] == ["gone"]
-    [told] = run.failed.values()
-    assert "order" in told["message"]
+    for words in (["--dry-run"], []):
+        run = migrator.migrate(*only, "--delete", *words, code=1)
+        assert names(s3, BUCKET) == KEPT
+        outcomes = [line["outcome"] for line in run.versions if line["key"] == "b"]
+        assert (outcomes, run.buckets[BUCKET]["deleted"]) == (["gone"], 0), words
+        [told] = run.failed.values()
+        assert "order" in told["message"]
     source.pages = [["a"], ["c"]]
+    run = migrator.migrate(*only, "--delete", "--dry-run")
+    assert names(s3, BUCKET) == KEPT
+    assert [line["outcome"] for line in run.versions if line["key"] == "b"] == ["would-delete"]
     run = migrator.migrate(*only, "--delete")
     assert names(s3, BUCKET) == {"a", "c"}
     assert run.buckets[BUCKET]["deleted"] == 1

@@ -107,9 +107,11 @@ impl Ledger {
         }))
     }
 
-    /// The lock of the ledger keeps others from that place.
+    /// Another process may tell what would go meanwhile.
     fn unnamed(&self) -> Result<File, MigrateError> {
-        let path = self.path.with_extension("leaving");
+        let path = self
+            .path
+            .with_extension(format!("{}.leaving", std::process::id()));
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true);
         let opened = options.mode(0o600).open(&path);

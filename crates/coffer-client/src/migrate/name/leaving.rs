@@ -29,14 +29,13 @@ impl Migration {
         // Without versions there, what it was before is no less at the source than it ever was.
         let is_gone = is_ours && !both.is_hidden && (is_name_gone || place.source_keeps);
         let is_to_go = is_gone && deletes && self.options.delete;
-        if is_to_go && self.options.mode == Mode::Move {
+        if is_to_go {
             if let Err(error) = place.ledger.leaves(&both.key, there, is_name_gone) {
                 self.parted(place, (&both.key, there), Err(error));
             }
             return;
         }
         let outcome = match (is_ours, both.is_hidden) {
-            _ if is_to_go && self.options.mode == Mode::Plan => "would-delete",
             (true, false) if is_gone => "gone",
             (true, false) => "older",
             (true, true) => "unread",
@@ -45,7 +44,7 @@ impl Migration {
         self.note_left(place, (&both.key, there), outcome, None);
     }
 
-    /// Deletes what was found to be gone, if both lists have come in order.
+    /// Deletes what was found to be gone, if both lists have come in order, or tells what would be.
     ///
     /// # Errors
     /// What holds for all that is left, or that what was noted can't be read.
@@ -109,7 +108,7 @@ impl Migration {
         Ok(())
     }
 
-    /// Deletes a version, unless the source has what it came of after all, or has something of its
+    /// Deletes a version, where that is done, unless the source has what it came of after all, or has something of its
     /// name, of which it had nothing when it was listed. False where another has put something else
     /// in its place.
     async fn left(
@@ -120,6 +119,9 @@ impl Migration {
     ) -> Result<bool, MigrateError> {
         if place.has_still(key, there, is_name_gone).await? {
             return Err(MigrateError::Again);
+        }
+        if self.options.mode == Mode::Plan {
+            return Ok(true);
         }
         self.delete_at_target(place, there).await
     }
@@ -132,6 +134,9 @@ impl Migration {
         deleted: Result<bool, MigrateError>,
     ) {
         match deleted {
+            Ok(true) if self.options.mode == Mode::Plan => {
+                self.note_left(place, what, "would-delete", None);
+            }
             Ok(true) => self.note_left(place, what, "deleted", None),
             // What another has put there by now is theirs.
             Ok(false) => self.note_left(place, what, "only-at-target", None),
