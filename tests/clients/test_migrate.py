@@ -380,6 +380,7 @@ def test_what_cannot_come_is_named_and_the_rest_comes(migrator, old, s3, bucket,
         "migrate", migrator.source, "--bucket", bucket, "--retries", "0", *migrator.options, code=1
     )
     assert b"2 did not come" in out and f"/{bucket}/bad?versionId=" in told
+    assert b"versionId" not in out, "it is told once"
 
 
 def test_mistakes_are_told(migrator, tmp_path):
@@ -395,3 +396,11 @@ def test_mistakes_are_told(migrator, tmp_path):
         assert "topsecret" not in told and b"topsecret" not in out
     _, told = migrator.run("migrate", tmp_path / "nothing", code=1)
     assert "nothing" in told
+    for source in ("127.0.0.1:27100", "127.0.0.1:27100/films"):
+        _, told = migrator.run("migrate", source, code=2)
+        assert f"write https:// or http:// before {source}" in told, told
+    (migrator.home / "127.0.0.1:27100").mkdir()
+    _, told = migrator.run("migrate", "127.0.0.1:27100", code=1)
+    assert "no folder that could be a bucket" in told
+    _, told = migrator.run("ls", "--endpoint", "127.0.0.1:27100", code=2)
+    assert "write https:// or http:// before" in told, told

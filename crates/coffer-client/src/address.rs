@@ -49,6 +49,15 @@ pub fn is_address(text: &str) -> bool {
     })
 }
 
+/// Whether a text is a host and a port, with or without a path, and has no scheme before them.
+pub fn has_port(text: &str) -> bool {
+    let is_of_host = |sign: u8| sign.is_ascii_alphanumeric() || b"-.[]:".contains(&sign);
+    let place = text.split('/').next().unwrap_or_default();
+    place.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && host.bytes().all(is_of_host) && port.parse::<u16>().is_ok()
+    })
+}
+
 /// Whether what has no scheme is an address with a secret before its host, or with a signature. A
 /// path that begins as one is a folder's, whatever follows.
 pub fn has_secret(text: &str) -> bool {
@@ -85,6 +94,28 @@ pub fn looks_like_key(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_with_ports_are_told_from_folders() {
+        for text in [
+            "127.0.0.1:27100",
+            "minio.example.org:9000/films",
+            "[::1]:9000/",
+        ] {
+            assert!(has_port(text), "{text}");
+        }
+        for text in [
+            "./h:9000",
+            "/srv/h:9000",
+            "a:b",
+            ":9000",
+            "https://h:9000",
+            "films",
+            "",
+        ] {
+            assert!(!has_port(text), "{text}");
+        }
+    }
 
     #[test]
     fn names_of_files_are_told_from_keys() {

@@ -38,7 +38,7 @@ pub mod migrate;
 #[doc(hidden)]
 pub mod fuzzing;
 
-pub use crate::address::{has_secret, is_address, looks_like_key, without_secret};
+pub use crate::address::{has_port, has_secret, is_address, looks_like_key, without_secret};
 pub use crate::administration::{AdminClient, segment};
 pub use crate::error::ClientError;
 pub use crate::https::{HttpsServer, KEY_EXCHANGES, connector};

@@ -31,7 +31,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// behind it by some milliseconds.
 const FRESH_OF_SECONDS: Duration = Duration::from_millis(2100);
 
-const NO_FILE: &str = "is no file; `-` moves standard input";
+const NO_FILE: &str = "is no file";
 
 /// Opens a name of a folder, if it is no link, and waits for nothing: a pipe that was put there
 /// would else be waited for until something opens its other end.
@@ -138,7 +138,7 @@ impl Source {
             return Err(unsuitable("is a folder: -r moves what is in it"));
         }
         if !metadata.is_file() {
-            return Err(unsuitable(NO_FILE));
+            return Err(unsuitable("is no file; `-` moves standard input"));
         }
         let mut options = File::options();
         let flags = OFlags::NONBLOCK.bits() as i32;

@@ -59,7 +59,13 @@ impl Endpoint {
                 let host = host.trim_matches(['[', ']']).to_owned();
                 (Reached::Http { host, port }, 80)
             }
-            _ => return Err(wrong()),
+            _ => {
+                return Err(ClientError::Endpoint {
+                    problem: "write https:// or http:// before the host, as in \
+                              https://coffer.example.org:9000"
+                        .to_owned(),
+                });
+            }
         };
         let authority = match uri.port_u16() {
             Some(port) if port != usual => format!("{host}:{port}"),
@@ -112,13 +118,11 @@ mod tests {
             assert_eq!(endpoint.authority, authority, "{text}");
             assert_eq!((endpoint.host(), endpoint.is_https()), (host, is_https));
         }
-        for wrong in [
-            "h:9000",
-            "ftp://h",
-            "https://h/p",
-            "https://",
-            "http://h/?a",
-        ] {
+        for wrong in ["h:9000", "127.0.0.1:27100", "ftp://h"] {
+            let told = Endpoint::parse(wrong).unwrap_err().to_string();
+            assert!(told.contains("write https:// or http:// before"), "{told}");
+        }
+        for wrong in ["https://h/p", "https://", "http://h/?a"] {
             let told = Endpoint::parse(wrong).unwrap_err().to_string();
             assert!(told.starts_with("--endpoint: write"), "{wrong}: {told}");
         }

@@ -12,7 +12,7 @@ use coffer_client::migrate::{
 };
 use coffer_client::mover::{Counts, Location, MoverError};
 use coffer_client::s3::{Client, ClientOptions};
-use coffer_client::{Credentials, Settings, Wanted};
+use coffer_client::{Credentials, Settings, Wanted, has_port};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::progress::Lines;
@@ -151,6 +151,15 @@ impl MigrateArgs {
     /// Where the source is, and the key to it.
     fn origin(&self, progress: &Arc<Progress>) -> Result<Origin, Error> {
         let (endpoint, bucket) = match self.source.parse()? {
+            SourceUrl::Folder(folder) if !folder.exists() && has_port(&self.source) => {
+                return Err(Error::Option {
+                    option: "SOURCE",
+                    problem: format!(
+                        "write https:// or http:// before {}: there is no folder of this name",
+                        self.source
+                    ),
+                });
+            }
             SourceUrl::Folder(folder) => {
                 let folder = std::path::absolute(&folder).unwrap_or(folder);
                 return Ok(match self.target {
@@ -362,23 +371,15 @@ fn text(mode: Mode, summary: &Summary) -> String {
     text
 }
 
-/// What did not come, or is not the same.
+/// How much did not come, or is not the same. What, was told when that was met.
 fn missing(mode: Mode, summary: &Summary) -> String {
     let what = match mode {
         Mode::Move => "did not come",
         Mode::Plan => "would not come",
         Mode::Check => "not the same, or not compared",
     };
-    let mut text = format!("\n{} {what}:\n", summary.missing);
-    for each in &summary.told {
-        let line = format!("{}: {}", each.what, each.message);
-        text.extend(["  ", &printable(&line), "\n"]);
-    }
-    let more = summary.missing - summary.told.len() as u64;
-    if more > 0 {
-        text.push_str(&format!("  and {more} more; --report FILE has all\n"));
-    }
-    text
+    let count = summary.missing;
+    format!("\n{count} {what}: standard error says what and why, --report FILE of each.\n")
 }
 
 const EXAMPLES: &str = "\
