@@ -2,6 +2,16 @@
 
 import datetime
 
+import pytest
+
+from harness.migration import Migrator
+from harness.watching import Watching
+
+
+def rule(days):
+    retention = {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": days}}
+    return {"ObjectLockEnabled": "Enabled", "Rule": retention}
+
 
 def test_locks_come_along(migrator, old, s3):
     bucket = "locks-come-along"
@@ -61,3 +71,50 @@ def test_tags_and_locks_that_change_later(migrator, old, s3):
     assert s3.get_object_tagging(Bucket=bucket, Key="tagged")["TagSet"] == tags
     assert s3.get_object_tagging(Bucket=bucket, Key="untagged")["TagSet"] == []
     assert s3.get_object_retention(Bucket=bucket, Key="locked")["Retention"] == retention
+
+
+@pytest.mark.parametrize("arrives", [False, True])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_kill_while_the_lock_is_prepared(server, origin, old, s3, tmp_path, number, arrives):
+    """The retention for new objects is taken off, and put on when all has come: one of both was
+    on its way."""
+    bucket = f"killed-at-the-lock-{number}-{arrives}".lower()
+    old.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+
+    def set_there(days):
+        old.put_object_lock_configuration(Bucket=bucket, ObjectLockConfiguration=rule(days))
+
+    writes = []
+
+    def kills(method, path):
+        if method == "PUT" and "object-lock" in path:
+            writes.append(path)
+            if len(writes) == number:
+                killed.kill()
+                return True
+        return False
+
+    def refuses(method, path):
+        if kills(method, path):
+            raise ConnectionError("the request does not arrive")
+
+    only = ("--bucket", bucket)
+    with Watching(server) as between:
+        migrator = Migrator(server, tmp_path / "home", source=origin)
+        migrator.environment |= {"AWS_ENDPOINT_URL": between.endpoint}
+        old.put_object(Bucket=bucket, Key="first", Body=b"first")
+        set_there(100)
+        migrator.migrate(*only)
+        set_there(200)
+        between.before = between.before if arrives else refuses
+        between.loses = kills if arrives else between.loses
+        killed = migrator.start("migrate", migrator.source, *only, *migrator.options)
+        killed.wait(60)
+        assert (killed.returncode, len(writes)) == (-9, number)
+        between.before = lambda method, path: None
+        between.loses = lambda method, path: False
+        set_there(300)
+        old.put_object(Bucket=bucket, Key="later", Body=b"later")
+        assert migrator.migrate(*only).failed == {}
+    told = s3.get_object_lock_configuration(Bucket=bucket)["ObjectLockConfiguration"]
+    assert told == rule(300)

@@ -8,6 +8,8 @@ mod lines;
 
 mod given;
 
+mod settings;
+
 mod leaving;
 
 #[cfg(test)]
@@ -317,37 +319,6 @@ impl Ledger {
             target: target.to_owned(),
             crc64nvme: crc.map(|crc| format!("{crc:016x}")),
         })
-    }
-
-    /// Notes what a setting of the bucket is now, as the target says it; nothing, where it was
-    /// removed.
-    pub(super) fn set(&self, setting: &str, document: &str) -> Result<(), MigrateError> {
-        self.note(Line::Set {
-            setting: setting.to_owned(),
-            document: document.to_owned(),
-        })
-    }
-
-    /// What this migration made of a setting, if it has set it and not removed it.
-    pub(super) fn has_set(&self, setting: &str) -> Option<String> {
-        let set = self.known.lock().settings.get(setting).cloned();
-        set.filter(|document| !document.is_empty())
-    }
-
-    /// Notes what a bucket that was just made has of a setting.
-    pub(super) fn found(&self, setting: &str, document: &str) -> Result<(), MigrateError> {
-        self.note(Line::Found {
-            setting: setting.to_owned(),
-            document: document.to_owned(),
-        })
-    }
-
-    /// What is at the target of a setting, as far as this migration has brought that about: what
-    /// it set last, or what the bucket had when this migration made it.
-    pub(super) fn stands(&self, setting: &str) -> Option<String> {
-        let known = self.known.lock();
-        let set = known.settings.get(setting).filter(|set| !set.is_empty());
-        set.or_else(|| known.found.get(setting)).cloned()
     }
 
     fn note(&self, line: Line) -> Result<(), MigrateError> {

@@ -71,6 +71,8 @@ pub(super) enum Line {
     },
     /// What a bucket that this migration made had of a setting from the first.
     Found { setting: String, document: String },
+    /// A setting of the bucket is being made this, and no answer says yet that it was.
+    Setting { setting: String, document: String },
     /// A setting of the bucket was made this; if it is empty, it was removed.
     Set { setting: String, document: String },
     /// An upload of a version in parts was begun.
@@ -131,6 +133,8 @@ pub(super) struct Known {
     pub(super) given: HashMap<Mark, Given>,
     /// What the bucket had when this migration made it, and this migration has not changed since.
     pub(super) found: HashMap<String, String>,
+    /// What settings were to become, where no answer said that they did.
+    pub(super) setting: HashMap<String, String>,
     /// What this migration has set of the bucket.
     pub(super) settings: HashMap<String, String>,
 }
@@ -226,8 +230,12 @@ pub(super) fn take(known: &mut Known, line: Line) {
         Line::Found { setting, document } => {
             known.found.insert(setting, document);
         }
+        Line::Setting { setting, document } => {
+            known.setting.insert(setting, document);
+        }
         Line::Set { setting, document } => {
             known.found.remove(&setting);
+            known.setting.remove(&setting);
             known.settings.insert(setting, document);
         }
         Line::Begun { version, begun } => {

@@ -195,4 +195,15 @@ fn what_was_given_and_what_stands_is_known_later() {
     );
     ledger.set("cors", "").unwrap();
     assert_eq!(ledger.stands("cors"), None);
+    // No answer says yet whether that is there.
+    ledger.setting("policy", "{2}").unwrap();
+    ledger.setting("cors", "<never/>").unwrap();
+    ledger.set("cors", "<set/>").unwrap();
+    drop(ledger);
+    let ledger = open();
+    assert_eq!(ledger.may_stand("policy").as_deref(), Some("{2}"));
+    assert_eq!(
+        (ledger.stands("policy"), ledger.may_stand("cors")),
+        (None, None)
+    );
 }

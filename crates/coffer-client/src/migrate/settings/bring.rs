@@ -40,18 +40,17 @@ fn other_rule() -> MigrateError {
 
 /// Whether what the target has of a setting is of this migration's doing, or nothing.
 fn is_ours(ledger: &Ledger, parameter: &str, there: Option<&Element>, read: Read) -> bool {
-    match (ledger.stands(parameter), there) {
-        (Some(ours), Some(there)) => {
-            let Ok(ours) = Element::parse(ours.as_bytes()) else {
-                return false;
-            };
-            read(there.clone(), &ours).says_the_same(&read(ours.clone(), &ours))
-        }
+    let Some(there) = there else {
         // What came was removed here, unless it is what a new bucket has.
-        (Some(_), None) => ledger.has_set(parameter).is_none(),
-        (None, Some(there)) => parameter == LOCK && !has_rule(there),
-        (None, None) => true,
-    }
+        return ledger.has_set(parameter).is_none();
+    };
+    let is_there = |ours: String| {
+        Element::parse(ours.as_bytes())
+            .is_ok_and(|ours| read(there.clone(), &ours).says_the_same(&read(ours.clone(), &ours)))
+    };
+    let (stands, may_stand) = (ledger.stands(parameter), ledger.may_stand(parameter));
+    let is_bare_lock = stands.is_none() && parameter == LOCK && !has_rule(there);
+    is_bare_lock || stands.into_iter().chain(may_stand).any(is_there)
 }
 
 impl Migration {
@@ -117,8 +116,9 @@ impl Migration {
         if self.options.mode == Mode::Plan {
             return Ok(());
         }
-        let body = wanted.to_xml().into_bytes();
-        set(&self.target, &place.to, parameter, body).await?;
+        let body = wanted.to_xml();
+        place.ledger.setting(parameter, &body)?;
+        set(&self.target, &place.to, parameter, body.into_bytes()).await?;
         // Servers may say it in their own words.
         let told = self.set_there(place, parameter).await?;
         let told = told.as_ref().unwrap_or(wanted).to_xml();
@@ -191,14 +191,9 @@ impl Migration {
         {
             return Ok(());
         }
-        let before = ledger.has_set(LOCK).unwrap_or_default();
-        // First: killed in between, the next run finds what the source has.
         let body = wanted.to_xml();
-        ledger.set(LOCK, &body)?;
-        let done = set(&self.target, bucket, LOCK, body.into_bytes()).await;
-        if done.is_err() {
-            ledger.set(LOCK, &before)?;
-        }
-        Ok(done?)
+        ledger.setting(LOCK, &body)?;
+        set(&self.target, bucket, LOCK, body.clone().into_bytes()).await?;
+        ledger.set(LOCK, &body)
     }
 }
