@@ -2,6 +2,8 @@
 
 mod crowd;
 
+mod itself;
+
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
@@ -77,18 +79,6 @@ impl Migration {
             self.is_over.store(true, Relaxed);
         }
         self.missing(what, &error);
-    }
-
-    /// What came would be listed as new, and come again, without an end.
-    fn check_elsewhere(&self, from: &str, to: &str) -> Result<(), MigrateError> {
-        let Origin::Service { client, .. } = &self.origin else {
-            return Ok(());
-        };
-        let (source, target) = (client.endpoint().text(), self.target.endpoint().text());
-        if from == to && source.eq_ignore_ascii_case(target) {
-            return Err(MigrateError::IntoItself);
-        }
-        Ok(())
     }
 
     /// Whether a bucket is at the target; where it is not, it must be one that can be made.
@@ -238,7 +228,7 @@ impl Migration {
             Names::None
         };
         let mut hidden = Hidden::default();
-        let mut from = self.next(place, &mut source, &mut hidden).await?;
+        let mut from = self.next_from(place, &mut source, &mut hidden).await?;
         let mut there = self.next(place, &mut target, &mut hidden).await?;
         let may_delete = !self.options.delete || self.options.delete_all;
         let deletes = from.is_some() || may_delete;
@@ -265,7 +255,7 @@ impl Migration {
             };
             self.begin(place, both, deletes, crowd).await?;
             if order.is_le() {
-                from = self.next(place, &mut source, &mut hidden).await?;
+                from = self.next_from(place, &mut source, &mut hidden).await?;
             }
             if order.is_ge() {
                 there = self.next(place, &mut target, &mut hidden).await?;
@@ -322,6 +312,20 @@ impl Migration {
             (false, true) => Links::PassOver,
             (false, false) => Links::Tell,
         }
+    }
+
+    /// The next name of the source, which is none that has just come.
+    async fn next_from(
+        &self,
+        place: &Place,
+        names: &mut Names,
+        hidden: &mut Hidden,
+    ) -> Result<Option<Name>, MigrateError> {
+        let next = self.next(place, names, hidden).await?;
+        if let Some(name) = &next {
+            self.check_apart(place, name).await?;
+        }
+        Ok(next)
     }
 
     /// The next name of a list; files that are none are told.
