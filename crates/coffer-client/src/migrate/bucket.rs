@@ -4,6 +4,10 @@ mod crowd;
 
 mod itself;
 
+mod emptied;
+
+mod lists;
+
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
@@ -11,16 +15,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use crate::migrate::error::{MigrateError, Reach};
-use crate::migrate::ledger::{LEDGERS, Ledger};
+use crate::migrate::ledger::Ledger;
 use crate::migrate::name::Work;
-use crate::migrate::names::{Files, Hidden, Links, Listed, Name, Names, Next};
+use crate::migrate::names::Name;
 use crate::migrate::origin::Origin;
 use crate::migrate::place::{Place, Versioning};
 use crate::migrate::plan::Both;
 use crate::migrate::report::BucketReport;
-use crate::migrate::settings::{Before, LINKS, versioning};
+use crate::migrate::settings::{Before, versioning};
 use crate::migrate::{Migration, Mode};
-use crate::mover::Event;
 use crate::s3::{S3Error, is_ended};
 
 use self::crowd::Crowd;
@@ -208,28 +211,10 @@ impl Migration {
         place: &Arc<Place>,
         crowd: &mut Crowd,
     ) -> Result<bool, MigrateError> {
-        let mut source = match (&place.client, &place.folder) {
-            (Some(client), _) => {
-                let side = ("the source", place.lists_versions());
-                let listed = Listed::new(client, &place.from, "", side);
-                Names::Bucket(Box::new(listed))
-            }
-            (None, Some(folder)) => {
-                let ledgers = self.options.state.join(LEDGERS);
-                Names::Folder(Box::new(Files::new(folder, self.links(), &ledgers)))
-            }
-            (None, None) => Names::None,
-        };
-        let mut target = if place.is_there {
-            let side = ("the target", place.versioning != Versioning::Never);
-            let listed = Listed::new(&self.target, &place.to, &place.prefix, side);
-            Names::Bucket(Box::new(listed))
-        } else {
-            Names::None
-        };
-        let mut hidden = Hidden::default();
-        let mut from = self.next_from(place, &mut source, &mut hidden).await?;
-        let mut there = self.next(place, &mut target, &mut hidden).await?;
+        let (mut source, mut target) = self.lists(place);
+        let mut doubts = self.doubts(place)?;
+        let mut from = self.next_from(place, &mut source, &mut doubts).await?;
+        let mut there = self.next(place, &mut target, &mut doubts).await?;
         let may_delete = !self.options.delete || self.options.delete_all;
         let deletes = from.is_some() || may_delete;
         loop {
@@ -248,17 +233,18 @@ impl Migration {
             }
             let key = if order.is_le() { of.key } else { at.key };
             let both = Both {
-                is_hidden: hidden.covers(&key),
+                is_hidden: doubts.hidden.covers(&key),
                 key,
                 from: of.versions,
                 there: at.versions,
             };
-            self.begin(place, both, deletes, crowd).await?;
+            let deletes_it = deletes && !self.stays(place, &both, &mut doubts);
+            self.begin(place, both, deletes_it, crowd).await?;
             if order.is_le() {
-                from = self.next_from(place, &mut source, &mut hidden).await?;
+                from = self.next_from(place, &mut source, &mut doubts).await?;
             }
             if order.is_ge() {
-                there = self.next(place, &mut target, &mut hidden).await?;
+                there = self.next(place, &mut target, &mut doubts).await?;
             }
         }
     }
@@ -301,58 +287,6 @@ impl Migration {
             let ending = self.target.abort_upload(&name, &begun.upload_id);
             if is_ended(&ending.await) {
                 let _ = place.ledger.ended(of);
-            }
-        }
-    }
-
-    fn links(&self) -> Links {
-        let passes_over = self.options.without.iter().any(|name| name == LINKS);
-        match (self.options.follow_links, passes_over) {
-            (true, _) => Links::Follow,
-            (false, true) => Links::PassOver,
-            (false, false) => Links::Tell,
-        }
-    }
-
-    /// The next name of the source, which is none that has just come.
-    async fn next_from(
-        &self,
-        place: &Place,
-        names: &mut Names,
-        hidden: &mut Hidden,
-    ) -> Result<Option<Name>, MigrateError> {
-        let next = self.next(place, names, hidden).await?;
-        if let Some(name) = &next {
-            self.check_apart(place, name).await?;
-        }
-        Ok(next)
-    }
-
-    /// The next name of a list; files that are none are told.
-    async fn next(
-        &self,
-        place: &Place,
-        names: &mut Names,
-        hidden: &mut Hidden,
-    ) -> Result<Option<Name>, MigrateError> {
-        loop {
-            match names.next().await? {
-                None => return Ok(None),
-                Some(Next::Name(name)) => return Ok(Some(name)),
-                Some(Next::PassedOver(name)) => name.into_iter().for_each(|name| hidden.add(name)),
-                Some(Next::Ledgers(path, name)) => {
-                    name.into_iter().for_each(|name| hidden.add(name));
-                    self.tell(&Event::Note(&format!(
-                        "{}: what is noted of migrations changes while this runs, and is left out",
-                        path.display()
-                    )));
-                }
-                Some(Next::Problem(problem)) => {
-                    place.is_unread.store(true, Relaxed);
-                    problem.hides.into_iter().for_each(|name| hidden.add(name));
-                    place.count(|tally| tally.missing += 1);
-                    self.missing(&problem.what, &problem.error);
-                }
             }
         }
     }

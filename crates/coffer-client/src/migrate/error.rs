@@ -167,6 +167,12 @@ pub enum MigrateError {
          deleted; is it the right source, and is it all there? If so, --delete-all deletes it"
     )]
     Emptied,
+    /// A folder seems to be emptied.
+    #[error(
+        "the folder has nothing, or is not mounted as it was, and the target has what came from \
+         it: nothing of that is deleted; is it all there? If so, --delete-all deletes it"
+    )]
+    EmptiedFolder,
     /// What came is gone at the source.
     #[error(
         "{} gone there: --delete removes that, and --delete-all also where nothing is left there",
@@ -303,7 +309,7 @@ impl MigrateError {
             Self::Absent | Self::AbsentBucket => "absent",
             Self::Differs { .. } => "differs",
             Self::Unproven => "unproven",
-            Self::Emptied => "source_empty",
+            Self::Emptied | Self::EmptiedFolder => "source_empty",
             Self::Gone { .. } => "gone",
             Self::Setting { .. } => "setting",
             Self::Local { .. } => "local_file_failed",

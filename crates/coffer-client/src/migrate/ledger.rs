@@ -10,6 +10,8 @@ mod given;
 
 mod settings;
 
+mod mounts;
+
 mod leaving;
 
 #[cfg(test)]

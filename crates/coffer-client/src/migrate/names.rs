@@ -38,8 +38,17 @@ pub(super) enum Next {
     Problem(Problem),
     /// A path that is passed over, as was asked for.
     PassedOver(Option<String>),
+    /// A folder with nothing in it, or of another file system than the one around it.
+    Folder(Folder),
     /// The folder of ledgers, which change while they are read: where it is, and its name.
     Ledgers(PathBuf, Option<String>),
+}
+
+/// A folder that may only seem to be emptied, now or later.
+pub(super) struct Folder {
+    pub(super) key: String,
+    pub(super) is_empty: bool,
+    pub(super) is_mount: bool,
 }
 
 /// What is at the source, and does not come.
@@ -220,6 +229,8 @@ pub(super) enum Links {
 pub(super) struct Files {
     root: PathBuf,
     links: Links,
+    /// Whether folders with nothing in them are told.
+    tells_empty: bool,
     /// The folder of ledgers, by device and inode.
     ledgers: Option<(u64, u64)>,
     walk: walkdir::IntoIter,
@@ -228,9 +239,10 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// All files below a folder, but those in this folder of ledgers. A symbolic link is a problem,
+    /// All files below a folder, but those in this folder of ledgers, and folders that may only
+    /// seem to be emptied: of those with nothing in them, only if that is asked for. A symbolic link is a problem,
     /// unless it is to be followed, or to be passed over.
-    pub(super) fn new(root: &Path, links: Links, ledgers: &Path) -> Self {
+    pub(super) fn new(root: &Path, links: Links, ledgers: &Path, tells_empty: bool) -> Self {
         // As names of objects are ordered, a folder stands where its slash does.
         let follows = links == Links::Follow;
         let walk = WalkDir::new(root).follow_links(follows);
@@ -250,6 +262,7 @@ impl Files {
         Self {
             root: root.to_owned(),
             links,
+            tells_empty,
             ledgers: std::fs::metadata(ledgers)
                 .ok()
                 .map(|it| (it.dev(), it.ino())),
@@ -292,6 +305,9 @@ impl Files {
                     self.walk.skip_current_dir();
                     return Some(Next::Ledgers(path.to_owned(), self.key(path)));
                 }
+                if let Some(folder) = self.folder(&entry) {
+                    return Some(Next::Folder(folder));
+                }
                 continue;
             }
             if is_unfinished(entry.file_name()) {
@@ -311,6 +327,27 @@ impl Files {
                 Err(error) => self.problem(path, error),
             });
         }
+    }
+
+    /// A folder, if it may only seem to be emptied. What can't be asked of it is told when it is
+    /// read.
+    fn folder(&self, entry: &walkdir::DirEntry) -> Option<Folder> {
+        let path = entry.path();
+        let device = |path: &Path| std::fs::metadata(path).ok().map(|it| it.dev());
+        let around = if entry.depth() == 0 {
+            path.canonicalize().ok()?.parent().and_then(device)
+        } else {
+            path.parent().and_then(device)
+        };
+        let is_mount = around.is_some() && device(path) != around;
+        let has_none = || std::fs::read_dir(path).is_ok_and(|mut it| it.next().is_none());
+        let is_empty = self.tells_empty && entry.depth() > 0 && has_none();
+        let key = self.key(path).filter(|_| is_mount || is_empty)?;
+        Some(Folder {
+            key,
+            is_empty,
+            is_mount,
+        })
     }
 
     fn is_of_ledgers(&self, entry: &walkdir::DirEntry) -> bool {

@@ -75,6 +75,10 @@ pub(super) enum Line {
     Setting { setting: String, document: String },
     /// A setting of the bucket was made this; if it is empty, it was removed.
     Set { setting: String, document: String },
+    /// A folder of the source is of another file system than the one around it.
+    Mount { folder: String },
+    /// None of those that were noted need be so any more.
+    NoMounts,
     /// An upload of a version in parts was begun.
     Begun { version: String, begun: Begun },
     /// An upload was given up.
@@ -133,6 +137,8 @@ pub(super) struct Known {
     pub(super) given: HashMap<Mark, Given>,
     /// What the bucket had when this migration made it, and this migration has not changed since.
     pub(super) found: HashMap<String, String>,
+    /// Folders of the source that were of other file systems than those around them.
+    pub(super) mounts: HashSet<String>,
     /// What settings were to become, where no answer said that they did.
     pub(super) setting: HashMap<String, String>,
     /// What this migration has set of the bucket.
@@ -230,6 +236,10 @@ pub(super) fn take(known: &mut Known, line: Line) {
         Line::Found { setting, document } => {
             known.found.insert(setting, document);
         }
+        Line::Mount { folder } => {
+            known.mounts.insert(folder);
+        }
+        Line::NoMounts => known.mounts.clear(),
         Line::Setting { setting, document } => {
             known.setting.insert(setting, document);
         }

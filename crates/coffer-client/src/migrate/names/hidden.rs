@@ -15,20 +15,30 @@ impl Hidden {
         self.names.insert(name);
     }
 
-    /// Whether a name is hidden: itself, or by one that ends before one of its slashes. Names are
-    /// asked for in the order of their bytes: what hides none that come later is forgotten.
+    /// This name hides nothing any more.
+    pub(in crate::migrate) fn remove(&mut self, name: &str) {
+        self.names.remove(name);
+    }
+
+    /// Whether a name is hidden.
     pub(in crate::migrate) fn covers(&mut self, key: &str) -> bool {
+        self.over(key).is_some()
+    }
+
+    /// What hides a name: itself, or one that ends before one of its slashes. Names are asked for
+    /// in the order of their bytes: what hides none that come later is forgotten.
+    pub(in crate::migrate) fn over<'a>(&mut self, key: &'a str) -> Option<&'a str> {
         while let Some(first) = self.names.first()
             && is_past(first, key)
         {
             self.names.pop_first();
         }
         let above = key.match_indices('/').map(|(at, _)| &key[..at]);
-        !self.names.is_empty()
-            && ["", key]
-                .into_iter()
-                .chain(above)
-                .any(|it| self.names.contains(it))
+        if self.names.is_empty() {
+            return None;
+        }
+        let mut over = ["", key].into_iter().chain(above);
+        over.find(|it| self.names.contains(*it))
     }
 }
 

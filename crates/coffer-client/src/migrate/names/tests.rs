@@ -8,7 +8,7 @@ fn files_come_in_the_order_of_names_of_objects() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, name).unwrap();
     }
-    let mut files = Files::new(folder.path(), Links::Tell, Path::new("/none"));
+    let mut files = Files::new(folder.path(), Links::Tell, Path::new("/none"), false);
     let mut keys = Vec::new();
     while let Some(Next::Name(name)) = files.next() {
         keys.push(name.key);
@@ -25,13 +25,13 @@ fn a_link_to_a_folder_stands_where_the_names_below_it_do() {
     for name in ["data-old", "data0"] {
         std::fs::write(root.path().join(name), b"2").unwrap();
     }
-    let mut files = Files::new(root.path(), Links::Follow, Path::new("/none"));
+    let mut files = Files::new(root.path(), Links::Follow, Path::new("/none"), false);
     let mut keys = Vec::new();
     while let Some(Next::Name(name)) = files.next_in_order().unwrap() {
         keys.push(name.key);
     }
     assert_eq!(keys, ["data-old", "data/in", "data0"]);
-    let mut files = Files::new(root.path(), Links::Follow, Path::new("/none"));
+    let mut files = Files::new(root.path(), Links::Follow, Path::new("/none"), false);
     files.last = Some("e".to_owned());
     assert!(files.next_in_order().is_err(), "it comes too late");
 }
@@ -44,14 +44,38 @@ fn ledgers_are_left_out_and_told() {
     for name in ["a", "state/migrations/l", "state/z"] {
         std::fs::write(root.path().join(name), name).unwrap();
     }
-    let mut files = Files::new(root.path(), Links::Tell, &ledgers);
+    let mut files = Files::new(root.path(), Links::Tell, &ledgers, false);
     let mut seen = Vec::new();
     while let Some(next) = files.next_in_order().unwrap() {
         seen.push(match next {
             Next::Name(name) => name.key,
             Next::Ledgers(_, name) => format!("not {}", name.unwrap()),
-            Next::Problem(_) | Next::PassedOver(_) => panic!("it is no other"),
+            Next::Problem(_) | Next::PassedOver(_) | Next::Folder(_) => panic!("it is no other"),
         });
     }
     assert_eq!(seen, ["a", "not state/migrations", "state/z"]);
+}
+
+#[test]
+fn folders_with_nothing_in_them_are_told_if_asked() {
+    let root = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "b/c"] {
+        std::fs::create_dir(root.path().join(name)).unwrap();
+    }
+    std::fs::write(root.path().join("b/c-d"), b"x").unwrap();
+    for (tells, expected) in [
+        (true, vec!["a empty", "b/c-d", "b/c empty"]),
+        (false, vec!["b/c-d"]),
+    ] {
+        let mut files = Files::new(root.path(), Links::Tell, Path::new("/none"), tells);
+        let mut seen = Vec::new();
+        while let Some(next) = files.next_in_order().unwrap() {
+            seen.push(match next {
+                Next::Name(name) => name.key,
+                Next::Folder(folder) if folder.is_empty => format!("{} empty", folder.key),
+                _ => panic!("it is no other"),
+            });
+        }
+        assert_eq!(seen, expected);
+    }
 }
