@@ -396,11 +396,3 @@ def test_mistakes_are_told(migrator, tmp_path):
         assert "topsecret" not in told and b"topsecret" not in out
     _, told = migrator.run("migrate", tmp_path / "nothing", code=1)
     assert "nothing" in told
-    for source in ("127.0.0.1:27100", "127.0.0.1:27100/films"):
-        _, told = migrator.run("migrate", source, code=2)
-        assert f"write https:// or http:// before {source}" in told, told
-    (migrator.home / "127.0.0.1:27100").mkdir()
-    _, told = migrator.run("migrate", "127.0.0.1:27100", code=1)
-    assert "no folder that could be a bucket" in told
-    _, told = migrator.run("ls", "--endpoint", "127.0.0.1:27100", code=2)
-    assert "write https:// or http:// before" in told, told

@@ -16,3 +16,15 @@ def test_what_is_missing_is_told_once(server, tmp_path):
     assert "standard input" not in told
     out, told = migrator.run("migrate", shares / "none", "s3://bucket", code=1)
     assert (out.decode() + told).count(str(shares / "none")) == 1
+
+
+def test_an_address_without_a_scheme_is_told_as_one(server, tmp_path):
+    migrator = Migrator(server, tmp_path / "home")
+    for source in ("127.0.0.1:27100", "127.0.0.1:27100/films"):
+        _, told = migrator.run("migrate", source, code=2)
+        assert f"write https:// or http:// before {source}" in told, told
+    (migrator.home / "127.0.0.1:27100").mkdir()
+    _, told = migrator.run("migrate", "127.0.0.1:27100", code=1)
+    assert "no folder that could be a bucket" in told
+    _, told = migrator.run("ls", "--endpoint", "127.0.0.1:27100", code=2)
+    assert "write https:// or http:// before" in told, told

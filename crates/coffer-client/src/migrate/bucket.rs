@@ -18,7 +18,6 @@ use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::ledger::Ledger;
 use crate::migrate::name::Work;
 use crate::migrate::names::Name;
-use crate::migrate::origin::Origin;
 use crate::migrate::place::{Place, Versioning};
 use crate::migrate::plan::Both;
 use crate::migrate::report::BucketReport;
@@ -127,10 +126,7 @@ impl Migration {
     ) -> Result<BucketReport, MigrateError> {
         self.check_elsewhere(from, to)?;
         self.origin.check_folder(from)?;
-        let client = match &self.origin {
-            Origin::Service { client, .. } => Some(Arc::clone(client)),
-            Origin::Folders(_) | Origin::Folder(_) => None,
-        };
+        let client = self.origin.client();
         let before = match &client {
             Some(client) => Some(Before::of(client, from).await?),
             None => None,

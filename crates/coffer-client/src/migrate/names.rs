@@ -240,8 +240,8 @@ pub(super) struct Files {
 
 impl Files {
     /// All files below a folder, but those in this folder of ledgers, and folders that may only
-    /// seem to be emptied: of those with nothing in them, only if that is asked for. A symbolic link is a problem,
-    /// unless it is to be followed, or to be passed over.
+    /// seem to be emptied: of those with nothing in them, only if that is asked for. A symbolic
+    /// link is a problem, unless it is to be followed, or to be passed over.
     pub(super) fn new(root: &Path, links: Links, ledgers: &Path, tells_empty: bool) -> Self {
         // As names of objects are ordered, a folder stands where its slash does.
         let follows = links == Links::Follow;

@@ -145,6 +145,14 @@ impl Origin {
         })
     }
 
+    /// The service, if it is one.
+    pub(super) fn client(&self) -> Option<Arc<Client>> {
+        match self {
+            Self::Service { client, .. } => Some(Arc::clone(client)),
+            Self::Folders(_) | Self::Folder(_) => None,
+        }
+    }
+
     /// The folder of a bucket.
     pub(super) fn folder(&self, bucket: &str) -> Option<PathBuf> {
         match self {

@@ -233,6 +233,20 @@ pub(super) fn take(known: &mut Known, line: Line) {
         Line::Unsent { version } => {
             known.sending.remove(&mark_of(&version));
         }
+        Line::Begun { version, begun } => {
+            known.uploads.insert(mark_of(&version), (begun, Vec::new()));
+        }
+        Line::Ended { version } => {
+            known.uploads.remove(&mark_of(&version));
+        }
+        Line::Part { upload_id, part } => known.has_part(&upload_id, part),
+        of_bucket => take_of_bucket(known, of_bucket),
+    }
+}
+
+/// A line of what is not of one version.
+fn take_of_bucket(known: &mut Known, line: Line) {
+    match line {
         Line::Found { setting, document } => {
             known.found.insert(setting, document);
         }
@@ -248,12 +262,6 @@ pub(super) fn take(known: &mut Known, line: Line) {
             known.setting.remove(&setting);
             known.settings.insert(setting, document);
         }
-        Line::Begun { version, begun } => {
-            known.uploads.insert(mark_of(&version), (begun, Vec::new()));
-        }
-        Line::Ended { version } => {
-            known.uploads.remove(&mark_of(&version));
-        }
-        Line::Part { upload_id, part } => known.has_part(&upload_id, part),
+        _ => {}
     }
 }

@@ -108,9 +108,9 @@ impl Migration {
         Ok(())
     }
 
-    /// Deletes a version, where that is done, unless the source has what it came of after all, or has something of its
+    /// Deletes a version, unless the source has what it came of after all, or has something of its
     /// name, of which it had nothing when it was listed. False where another has put something else
-    /// in its place.
+    /// in its place. Of a plan, nothing is deleted.
     async fn left(
         &self,
         place: &Place,
