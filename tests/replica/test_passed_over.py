@@ -19,6 +19,7 @@ from harness.sealed_copies import (
     url_of,
     verify,
 )
+from harness.server import coffer
 
 
 def ids(server):
@@ -101,6 +102,45 @@ def test_a_server_of_which_one_bucket_was_restored_has_copies(server, tmp_path):
         put(second, ["small-2"])
         caught_up(second, "new")
         check(second, ["small-1", "small-2"])
+
+
+def test_a_server_of_which_one_bucket_was_restored_has_backups(server, tmp_path):
+    """Unless the backup before has the bucket: it is not given up for one without it."""
+    s3_client(server).create_bucket(Bucket="other")
+    for bucket in (BUCKET, "other"):
+        put(server, ["small-1", "middle-1"], bucket=bucket)
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    caught_up(server)
+    keys, apart = (keys_of(server, tmp_path / name) for name in ("restored", "apart"))
+    server.stop()
+    restore(url_of(tmp_path / "copy"), keys, "--bucket", BUCKET)
+    restore(url_of(tmp_path / "copy"), apart, "--bucket", "other")
+    backup = tmp_path / "backup"
+    with served(tmp_path / "second", keys) as second:
+        words = ("backup", backup, "--data", second.data)
+        for _ in range(2):
+            done = coffer(*words, text=True)
+            assert done.returncode == 4 and "passed over bucket other" in done.stdout, done
+            assert "1 buckets" in done.stdout, done
+        other = ids(second)["other"]
+        second.stop()
+        (apart / "buckets" / other).rename(keys / "buckets" / other)
+        second.start()
+        done = coffer(*words, text=True)
+        assert done.returncode == 0 and "2 buckets" in done.stdout, done
+        second.stop()
+        (keys / "buckets" / other).rename(tmp_path / "lost")
+        second.start()
+        done = coffer(*words, text=True)
+        assert done.returncode == 1 and '"other"' in done.stderr, done
+        assert "backup/copy/buckets" in done.stderr, done
+        second.stop()
+        copied = backup / "copy"
+        (copied / "root.key").write_bytes((keys / "root.key").read_bytes())
+        (copied / "root.key").chmod(0o600)
+    with served(tmp_path / "third", copied) as third:
+        for bucket in (BUCKET, "other"):
+            check(third, ["small-1", "middle-1"], bucket=bucket)
 
 
 def test_a_bucket_that_was_not_restored_is_held_until_its_folder_is_there(server, tmp_path):

@@ -169,6 +169,12 @@ def test_a_restore_without_keys_of_buckets_says_so_and_ends_with_4(server, tmp_p
         assert events[-1]["bucket_count"] == 1 and events[-1]["missing_count"] == 0, events
     with served(tmp_path / "second", data) as second:
         check(second, ["middle-1"])
+        words = ("backup", tmp_path / "backup", "--data", second.data)
+        done = coffer(*words, "--json", text=True)
+        assert done.returncode == 4, (done.stdout, done.stderr)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        assert {"event": "leftout", "bucket": "vault"} in events, events
+        assert events[-1]["bucket_count"] == 1 and events[-1]["left_out_count"] == 1, events
 
 
 def test_a_copy_that_is_away_at_an_erase_is_pending_until_it_has_it(server, tmp_path, identity):

@@ -47,6 +47,11 @@ pub enum BackupReport {
         /// Bytes of these.
         copied_bytes: u64,
     },
+    /// The copy has but the name of this bucket, as the server: a restore left it out.
+    LeftOut {
+        /// Its name.
+        bucket: String,
+    },
     /// The copy is complete.
     Done {
         /// The folder that holds it.
@@ -63,6 +68,9 @@ pub enum BackupReport {
         /// ordered in the copy that the server went on from. Ask for it again.
         #[serde(default)]
         left_to_erase_count: u64,
+        /// Of how many others it has but the name, as the server: each was told.
+        #[serde(default)]
+        left_out_count: u64,
     },
     /// There is none, and the one before stays.
     Failed {
@@ -86,6 +94,9 @@ impl From<BackupEvent> for BackupReport {
                 copied_count,
                 copied_bytes,
             },
+            BackupEvent::LeftOut { bucket } => Self::LeftOut {
+                bucket: bucket.as_str().to_owned(),
+            },
             BackupEvent::Done { folder, counts } => Self::Done {
                 folder: folder.display().to_string(),
                 bucket_count: counts.bucket_count,
@@ -93,6 +104,7 @@ impl From<BackupEvent> for BackupReport {
                 copied_count: counts.copied_count,
                 copied_bytes: counts.copied_bytes,
                 left_to_erase_count: counts.left_to_erase_count,
+                left_out_count: counts.left_out_count,
             },
             BackupEvent::Failed(error) => {
                 let (code, message) = Refusal::from(error).told();

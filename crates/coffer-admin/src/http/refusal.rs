@@ -194,7 +194,9 @@ fn of_backups(error: &BackupError) -> (StatusCode, &'static str) {
     use StatusCode as S;
     match error {
         BackupError::NoRoom { .. } => (S::INSUFFICIENT_STORAGE, "storage_full"),
-        BackupError::DamagedSource { .. } => (S::CONFLICT, "damaged"),
+        BackupError::DamagedSource { .. }
+        | BackupError::BucketUnreadable { .. }
+        | BackupError::BucketLost { .. } => (S::CONFLICT, "damaged"),
         BackupError::RootKeyChanging => (S::CONFLICT, "root_key_changing"),
         BackupError::ListenerGone => (S::CONFLICT, "broken_off"),
         BackupError::Copy(error) => of_copies(error),

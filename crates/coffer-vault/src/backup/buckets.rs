@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use coffer_seal::{BlobId, BucketId};
-use coffer_store::{BlobCopied, BlobCopies, BlobStore, Catalog};
+use coffer_store::{BlobCopied, BlobCopies, BlobStore, CATALOG_FILE, Catalog};
 
 use super::BackupCounts;
 use super::run::Run;
 use crate::blocking::blocking;
-use crate::error::{Result, VaultError};
+use crate::error::{BackupError, Result, VaultError};
 use crate::limits::{BACKUP_BLOBS_AT_ONCE, BACKUP_BYTES_AT_ONCE};
 use crate::open_buckets::UsedBucket;
 use crate::system::BucketRow;
@@ -41,7 +41,9 @@ impl Run {
         let done = done.await;
         self.counts.copied_count = counts.copied_count;
         self.counts.copied_bytes = counts.copied_bytes;
-        unless_gone(&bucket, done.map(drop)).map(drop)
+        unless_gone(&bucket, done.map(drop))
+            .map(drop)
+            .map_err(|error| unreadable(row, error))
     }
 
     /// Copies a bucket as it is at one moment.
@@ -50,7 +52,8 @@ impl Run {
             return Ok(BucketCopied::Gone);
         };
         let copied = self.copy_open(&bucket, row).await;
-        Ok(match unless_gone(&bucket, copied)? {
+        let copied = unless_gone(&bucket, copied).map_err(|error| unreadable(row, error));
+        Ok(match copied? {
             Some(commits) => BucketCopied::Whole(commits),
             None => BucketCopied::Gone,
         })
@@ -154,8 +157,22 @@ impl Run {
             Err(VaultError::NoSuchBucket) => Ok(None),
             // There is nothing of it to copy.
             Err(_) if inner.is_left_to_erase(row) => Ok(None),
-            Err(error) => Err(error.of_bucket(row.name.as_str(), row.id)),
+            Err(_) if !inner.folder.has_catalog(row.id) => self.refuse_where_held(row),
+            Err(error) => Err(unreadable(row, error)),
         }
+    }
+
+    /// What the copy before has of a bucket is not given up for a copy without it.
+    fn refuse_where_held(&self, row: &BucketRow) -> Result<Option<UsedBucket>> {
+        let Some(before) = self.destination.before() else {
+            return Ok(None);
+        };
+        let folder = before.join("buckets").join(row.id.to_string());
+        if folder.join(CATALOG_FILE).exists() {
+            let (bucket, folder) = (row.name.to_string(), folder.display().to_string());
+            return Err(BackupError::BucketLost { bucket, folder }.into());
+        }
+        Ok(None)
     }
 
     fn copies(&self, id: BucketId) -> BlobCopies {
@@ -170,6 +187,18 @@ impl Run {
 
     pub(super) fn folder_of(&self, id: BucketId) -> PathBuf {
         self.folder.join("buckets").join(id.to_string())
+    }
+}
+
+/// Names the bucket that an error is about, where the error itself does not.
+fn unreadable(row: &BucketRow, error: VaultError) -> VaultError {
+    match error {
+        error @ (VaultError::Damaged | VaultError::Keys(_)) => BackupError::BucketUnreadable {
+            bucket: row.name.to_string(),
+            problem: error.to_string(),
+        }
+        .into(),
+        error => error.of_bucket(row.name.as_str(), row.id),
     }
 }
 

@@ -21,7 +21,7 @@ use futures::Stream;
 use futures::stream::poll_fn;
 use tokio::sync::mpsc;
 
-use crate::access::{Act, Actor, Role};
+use crate::access::{Act, Actor, BucketName, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{BackupError, Result, VaultError};
@@ -65,6 +65,8 @@ pub struct BackupCounts {
     /// Of how many buckets it has but the name and the key, as this server: their erase was
     /// ordered in the copy that this server went on from, which had left them out.
     pub left_to_erase_count: u64,
+    /// Of how many others it has no more than that, as this server: a restore left them out.
+    pub left_out_count: u64,
 }
 
 /// What a backup tells as it goes.
@@ -72,6 +74,11 @@ pub struct BackupCounts {
 pub enum BackupEvent {
     /// So much has been looked at, and copied.
     Progress(BackupCounts),
+    /// The copy has but the name of this bucket, as this server, for a restore left it out.
+    LeftOut {
+        /// Its name.
+        bucket: BucketName,
+    },
     /// The copy is complete.
     Done {
         /// The folder that holds it.

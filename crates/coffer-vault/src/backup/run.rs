@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::destination::Destination;
 use super::{BackupCounts, BackupEvent};
+use crate::access::BucketName;
 use crate::error::{BackupError, Result};
 use crate::limits::BACKUP_PROGRESS_EVERY;
 use crate::vault::Vault;
@@ -20,6 +21,8 @@ pub(super) struct Run {
     /// The folder that is being filled.
     pub(super) folder: PathBuf,
     pub(super) counts: BackupCounts,
+    /// Buckets of which nothing is in the data folder.
+    pub(super) left_out: Vec<BucketName>,
     /// Blobs that catalogs name and that are not there.
     pub(super) missing_count: u64,
     told: Mutex<Instant>,
@@ -37,6 +40,7 @@ impl Run {
             destination,
             events,
             counts: BackupCounts::default(),
+            left_out: Vec::new(),
             missing_count: 0,
             told: Mutex::new(Instant::now()),
         }

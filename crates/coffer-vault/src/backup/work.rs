@@ -10,9 +10,9 @@ use coffer_keys::Anchor;
 use coffer_seal::BucketId;
 use zeroize::Zeroizing;
 
-use super::BackupCounts;
 use super::buckets::BucketCopied;
 use super::run::Run;
+use super::{BackupCounts, BackupEvent};
 use crate::blocking::blocking;
 use crate::data_folder::{failed, write_private};
 use crate::error::{BackupError, Result, VaultError};
@@ -49,6 +49,9 @@ impl Run {
             if opens.await? {
                 let destination = self.destination.clone();
                 let copy = blocking(move || destination.complete(generation)).await?;
+                for bucket in self.left_out {
+                    let _ = self.events.send(BackupEvent::LeftOut { bucket }).await;
+                }
                 return Ok((copy, self.counts));
             }
         }
@@ -81,6 +84,12 @@ impl Run {
         }
         let left_to_erase = rows.iter().filter(|row| inner.is_left_to_erase(row));
         self.counts.left_to_erase_count = left_to_erase.count() as u64;
+        let left_out = rows.iter().filter(|row| {
+            let is_copied = catalogs.contains_key(&row.id);
+            !is_copied && !inner.is_left_to_erase(row) && !inner.folder.has_catalog(row.id)
+        });
+        self.left_out = left_out.map(|row| row.name.clone()).collect();
+        self.counts.left_out_count = self.left_out.len() as u64;
         catalogs.retain(|id, _| rows.iter().any(|row| row.id == *id));
         let folder = self.folder.clone();
         let copied = {

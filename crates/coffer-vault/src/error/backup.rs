@@ -45,6 +45,30 @@ pub enum BackupError {
         /// The folder.
         path: String,
     },
+    /// A bucket can't be copied, though there is something of it.
+    #[error(
+        "no backup is made, and the copy before stays: bucket {bucket:?} can't be read: \
+         {problem}. Put back what is missing (`coffer verify` tells more), or the newest \
+         keystore"
+    )]
+    BucketUnreadable {
+        /// Its name.
+        bucket: String,
+        /// Why.
+        problem: String,
+    },
+    /// The copy before has a bucket of which nothing is in the data folder any more.
+    #[error(
+        "no backup is made, and the copy before stays: nothing of bucket {bucket:?} is in the data \
+         folder, and that copy has it, in {folder}. Put it back from there, or make the backup in \
+         an empty folder"
+    )]
+    BucketLost {
+        /// Its name.
+        bucket: String,
+        /// The folder of the bucket in the copy before.
+        folder: String,
+    },
     /// There is no room for the copy.
     #[error(
         "no room is left in {path} for the copy: free some, and ask for the backup again, which \

@@ -84,7 +84,7 @@ pub(super) async fn backed_up(vault: &Vault, folder: &Path) -> BackupEvent {
     let events = vault.back_up(&LOCAL, folder).await.unwrap();
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
-        if !matches!(event, BackupEvent::Progress(_)) {
+        if matches!(event, BackupEvent::Done { .. } | BackupEvent::Failed(_)) {
             return event;
         }
     }

@@ -10,7 +10,7 @@ use crate::NewCopy;
 use crate::access::BucketName;
 use crate::approvals::GuardedOutcome;
 use crate::backup::BackupEvent;
-use crate::error::{AdministrationError, VaultError};
+use crate::error::{AdministrationError, BackupError, VaultError};
 use crate::rotation::tests::{LOCAL, ended};
 use crate::system::Kind;
 use crate::vault::Vault;
@@ -154,7 +154,8 @@ async fn the_receipt_of_a_second_attempt_tells_of_the_first() {
 }
 
 /// It is erased there, though there is no catalog to count its locks in; one whose catalog is
-/// missing for another reason is not. Backups pass over the one, and fail for the other.
+/// missing for another reason is not. Backups pass over the one, and over the other where the
+/// backup before has nothing of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_copy_left_out_to_be_erased_is_erased_where_the_copy_is_gone_on_from() {
     let root = tempfile::tempdir().unwrap();
@@ -182,10 +183,28 @@ async fn what_a_copy_left_out_to_be_erased_is_erased_where_the_copy_is_gone_on_f
     let first = copy("first");
     let is_there = |id| first.join("buckets").join(format!("{id}")).exists();
     assert!(!is_there(id) && is_there(lost_id));
+    let vault = open_with(&first, true).await;
+    let (with, without) = (root.path().join("kept-2"), root.path().join("kept-3"));
+    let event = backed_up(&vault, &with).await;
+    assert!(matches!(event, BackupEvent::Done { .. }), "{event:?}");
+    vault.close().await;
+    drop(vault);
     fs::remove_dir_all(first.join("buckets").join(lost_id.to_string())).unwrap();
     let vault = open_with(&first, true).await;
-    let failed = backed_up(&vault, &root.path().join("kept-2")).await;
-    assert!(matches!(failed, BackupEvent::Failed(_)), "one is lost");
+    let failed = backed_up(&vault, &with).await;
+    let is_named = |bucket: &str| bucket == lost.as_str();
+    assert!(
+        matches!(
+            &failed,
+            BackupEvent::Failed(VaultError::Backup(BackupError::BucketLost { bucket, .. }))
+                if is_named(bucket)
+        ),
+        "{failed:?}"
+    );
+    let BackupEvent::Done { counts, .. } = backed_up(&vault, &without).await else {
+        panic!("no backup");
+    };
+    assert_eq!((counts.left_out_count, counts.left_to_erase_count), (1, 1));
     let refused = vault.erase_bucket(&LOCAL, &lost).await;
     let is_locked = |error| {
         matches!(

@@ -1,7 +1,7 @@
 //! `coffer backup`: has the running server copy its data folder.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -12,6 +12,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::Error;
 use crate::output::printable::size;
+
+/// How it ends where buckets were passed over of which the server has but the name.
+const LEFT_OUT: u8 = 4;
 
 /// `coffer backup`.
 #[derive(Debug, Args)]
@@ -27,16 +30,7 @@ pub struct BackupArgs {
 
 /// Asks for it, and waits. Progress is drawn on standard error if that is a terminal.
 pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode, Error> {
-    let folder = std::path::absolute(&args.folder).map_err(|source| Error::System {
-        doing: "finding the folder",
-        source,
-    })?;
-    let Ok(folder) = folder.into_os_string().into_string() else {
-        return Err(Error::Option {
-            option: "DIR",
-            problem: "name a folder whose path is text".to_owned(),
-        });
-    };
+    let folder = absolute(&args.folder)?;
     let request = BackupRequest { folder };
     let body = server
         .open(Method::POST, "/v1/backup", Some(&request))
@@ -63,6 +57,12 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
                 bar.set_position(blob_count);
                 bar.set_message(format!("{} copied", size(copied_bytes)));
             }
+            BackupReport::LeftOut { bucket } => {
+                bar.finish_and_clear();
+                if !args.json {
+                    print_left_out(&bucket)?;
+                }
+            }
             BackupReport::Failed { code, message } => {
                 bar.finish_and_clear();
                 return Err(ClientError::Refused { code, message }.into());
@@ -74,6 +74,7 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
                 copied_count,
                 copied_bytes,
                 left_to_erase_count,
+                left_out_count,
             } => {
                 bar.finish_and_clear();
                 if !args.json {
@@ -85,11 +86,35 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
                     print(told.as_bytes())?;
                     print_left_to_erase(left_to_erase_count)?;
                 }
-                return Ok(ExitCode::SUCCESS);
+                return Ok(match left_out_count {
+                    0 => ExitCode::SUCCESS,
+                    _ => ExitCode::from(LEFT_OUT),
+                });
             }
         }
     }
     Err(server.ended_early().into())
+}
+
+/// As the server, which may work elsewhere, is to be told of it.
+fn absolute(folder: &Path) -> Result<String, Error> {
+    let folder = std::path::absolute(folder).map_err(|source| Error::System {
+        doing: "finding the folder",
+        source,
+    })?;
+    let folder = folder.into_os_string().into_string();
+    folder.map_err(|_| Error::Option {
+        option: "DIR",
+        problem: "name a folder whose path is text".to_owned(),
+    })
+}
+
+fn print_left_out(bucket: &str) -> Result<(), Error> {
+    let told = format!(
+        "passed over bucket {bucket}: the server has but its name, as a restore leaves out what \
+         was not asked for or has no key"
+    );
+    print(told.as_bytes())
 }
 
 fn print_left_to_erase(count: u64) -> Result<(), Error> {
@@ -118,7 +143,8 @@ fn print(line: &[u8]) -> Result<(), Error> {
 
 const EXAMPLES: &str = "\
 The copy has all but root.key and credentials: keep root.key apart from it. What the copy before has
-is not copied again. Ends with 0 when the copy is complete, else 1, and the copy before stays.
+is not copied again. Ends with 0 when the copy is complete, 4 when it is, but for buckets of which
+the server has no more than the name (each is told), else 1, and the copy before stays.
 
 Examples:
   coffer backup /mnt/backup
