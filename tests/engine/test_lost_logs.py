@@ -121,6 +121,26 @@ def test_an_altered_id_is_told_as_such_and_not_as_damaged_heads(store, first):
     answered(lambda: client(first, key).head_bucket(Bucket="notes"), 30)
 
 
+def test_a_gateway_that_runs_ends_where_its_log_is_another(store, first):
+    """No time mends that; it says why, as a start does that is refused."""
+    written(first)
+    before = kept(first)
+    at = s3_client(store)
+    record = at.get_object(**RECORD)["Body"].read()
+    other = json.loads(record)
+    other["copy"] = other["copy"][::-1]
+    assert other["copy"] != json.loads(record)["copy"]
+    at.put_object(**RECORD, Body=json.dumps(other).encode())
+    within(lambda: first.process.poll() is not None, 60)
+    assert first.process.returncode == 1, first.log()
+    last = first.log().strip().splitlines()[-1]
+    assert last.startswith("error: ") and "is of copy" in last, last
+    assert {path for path in before if path in kept(first)} == before
+    at.put_object(**RECORD, Body=record)
+    first.stop()
+    first.start()
+
+
 def lost(store, *parts):
     """Loses these parts of what the store holds of the engine; what they were."""
     at, were = s3_client(store), {}
@@ -205,6 +225,10 @@ def test_a_gateway_that_runs_keeps_its_cache_where_its_log_lost_parts(store, fir
     time.sleep(18)  # Its lease ends meanwhile.
     first.go_on()
     within(lambda: "what this folder held before is kept" in first.log(), 60)
+    time.sleep(6)  # It tries again meanwhile, and says so once a minute.
+    assert first.process.poll() is None, "what the store lost may be put back"
+    for said in ("takes no part now", "held before is kept", "follows the engine's log"):
+        assert first.log().count(said) == 1, first.log()
     first.kill()
     # It was ended at any moment: the next start puts back what it was taking.
     with pytest.raises(StartError):

@@ -295,6 +295,15 @@ impl Error {
         matches!(self, Self::Full { .. })
     }
 
+    /// Whether a gateway of an engine ends by it, and does not try again: no time mends it.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Self::Vault(error) => error.is_lasting(),
+            Self::CopiedLog { .. } | Self::Unclosed { .. } => true,
+            _ => false,
+        }
+    }
+
     /// For programs: a word that stays the same.
     pub fn code(&self) -> &str {
         match self {

@@ -8,6 +8,9 @@ pub const COPIES_MAX: usize = 4;
 /// How often a standby looks for a new head.
 pub const STANDBY_LOOKS_EVERY: Duration = Duration::from_secs(1);
 
+/// How often the log of a standby says that it fails to follow.
+pub const STANDBY_BEHIND_TOLD_EVERY: Duration = Duration::from_secs(60);
+
 /// How long a standby that failed to follow waits at most before it tries again.
 pub const STANDBY_RETRY_MAX: Duration = Duration::from_secs(10);
 

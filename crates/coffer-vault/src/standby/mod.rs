@@ -34,7 +34,7 @@ use crate::data_folder::{Folder, STANDBY};
 use crate::engine::refuse_cache;
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::{Asked, PromotedStandby, StandbyLink, StandbyState};
-use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
+use crate::limits::{STANDBY_BEHIND_TOLD_EVERY, STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
 use crate::replica::check_files;
 use crate::vault::{Inner, VaultOptions};
 
@@ -119,6 +119,8 @@ pub struct Standby {
     /// The number of the last state.
     number: u64,
     swept: Option<Instant>,
+    /// When the log said last that it falls behind.
+    behind_told: Option<Instant>,
     /// What is served, as long as it is.
     serving: Weak<Inner>,
     room: Room,
@@ -185,6 +187,7 @@ impl Standby {
             has_served: false,
             number,
             swept: None,
+            behind_told: None,
             serving: Weak::new(),
             room: Room::default(),
             folder: lock,
@@ -279,7 +282,11 @@ impl Standby {
             self.make_room().await;
         }
         let problem = self.told(error).to_string();
-        tracing::warn!(error = problem, "the standby falls behind");
+        let told = self.behind_told.map(|told| told.elapsed());
+        if told.is_none_or(|since| since >= STANDBY_BEHIND_TOLD_EVERY) {
+            self.behind_told = Some(Instant::now());
+            tracing::warn!(error = problem, "the standby falls behind");
+        }
         self.link.change(|told| {
             told.state = StandbyState::Failing;
             told.problem = Some(problem);

@@ -66,5 +66,8 @@ pub const GATEWAY_RETRY: Duration = Duration::from_millis(500);
 /// can't.
 pub const ENDED_ENGINE_LOOKS_EVERY: Duration = Duration::from_secs(60);
 
+/// How often the log of a gateway says that it takes no part, or can't take the log over.
+pub const GATEWAY_FAILURES_TOLD_EVERY: Duration = Duration::from_secs(60);
+
 /// See [`GATEWAY_RETRY`]: twice as long each time, but no longer than this.
 pub const GATEWAY_RETRY_MAX: Duration = Duration::from_secs(10);

@@ -17,12 +17,13 @@ use crate::connection::listen::{listen, local_address};
 use crate::error::Error;
 use crate::gateways::authority::share_authority;
 use crate::gateways::identity::GatewayIdentity;
-use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_RETRY_MAX, GATEWAY_UNFIT_AFTER};
+use crate::limits::{GATEWAY_PATIENCE, GATEWAY_RETRY, GATEWAY_UNFIT_AFTER};
 use crate::secrets::engine_identity::gateway_identity;
 use crate::serve::follow::{Ended, Following, serve_standby};
 use crate::serve::gateway::Gateway;
 use crate::serve::gateway::disk::Disk;
 use crate::serve::gateway::folder;
+use crate::serve::gateway::retries::Retries;
 use crate::serve::gateway::tending::Tending;
 use crate::serve::listeners::Listeners;
 use crate::serve::signals::closing::{close_in_time, patience_of};
@@ -71,9 +72,8 @@ pub async fn serve_engine(
         taken: Some((listeners, gateways)),
         tending: Tending::default(),
         disk: Disk::default(),
-        has_followed: false,
+        retries: Retries::default(),
     };
-    let (mut has_begun, mut wait) = (false, GATEWAY_RETRY);
     let ended = loop {
         let turned = tokio::select! {
             turned = gateway.turn(signals, reloads) => turned,
@@ -82,20 +82,20 @@ pub async fn serve_engine(
         let turned = turned.map_err(|error| error.of_folder(&gateway.config.data));
         // However it ended: the lease of one that does not serve is another's to take.
         keeper.wants(false);
-        folder::put_back_after(turned.as_ref().err(), &gateway.config.data).await;
+        let is_told = turned.is_err() && gateway.retries.are_told();
+        folder::put_back_after(turned.as_ref().err(), &gateway.config.data, is_told).await;
         match turned {
             Ok(Ended::Stopped) => break Ok(()),
-            Ok(_) => (has_begun, wait) = (true, GATEWAY_RETRY),
-            Err(error @ Error::Unclosed { .. }) => break Err(error),
-            // The store is away, the disk fails, the turn before goes on, a command has the folder.
-            Err(error) if has_begun || gateway.has_followed => {
-                tracing::warn!(%error, "this gateway takes no part now, and tries again");
-                if tokio::time::timeout(wait, signals.next()).await.is_ok() {
+            Ok(_) => gateway.retries.succeeded(),
+            Err(error) if error.is_lasting() || gateway.retries.are_none_yet() => break Err(error),
+            Err(error) => {
+                if is_told {
+                    tracing::warn!(%error, "this gateway takes no part now, and tries again");
+                }
+                if gateway.retries.are_ended_by(signals).await {
                     break Ok(());
                 }
-                wait = (wait * 2).min(GATEWAY_RETRY_MAX);
             }
-            Err(error) => break Err(error),
         }
     };
     drop(gateway);
@@ -117,7 +117,9 @@ struct EngineGateway {
     taken: Option<(Listeners, TcpListener)>,
     tending: Tending,
     disk: Disk,
-    has_followed: bool,
+    /// Once it has served or followed, it tries again where the store is away, the disk fails, the
+    /// turn before goes on, or a command has the folder.
+    retries: Retries,
 }
 
 impl EngineGateway {
@@ -154,9 +156,10 @@ impl EngineGateway {
             identity: Some(self.identity.clone()),
             vault: self.options.clone(),
             engine: Some(self.keeper.clone()),
+            is_again: self.retries.are_under_way(),
         };
         let ended = serve_standby(&mut self.config, following, listeners, watched).await?;
-        self.has_followed = true;
+        self.retries.succeeded();
         if let Ended::TakenOver(_) = ended {
             self.taken = Some((Listeners::take(&self.config)?, gateways));
         }

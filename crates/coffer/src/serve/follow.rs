@@ -26,6 +26,7 @@ use crate::limits::{
 };
 use crate::serve::folder_watch;
 use crate::serve::gateway::Gateway;
+use crate::serve::gateway::retries::Retries;
 use crate::serve::listeners::Listeners;
 use crate::serve::signals::closing::{close_in_time, patience_of};
 use crate::serve::signals::{Reloads, Signals};
@@ -53,6 +54,8 @@ pub struct Following {
     pub vault: VaultOptions,
     /// The lease of the engine whose log is followed, if it is one's.
     pub engine: Option<Arc<LeaseKeeper>>,
+    /// Whether it is tried once more after a failure: that it begins was told.
+    pub is_again: bool,
 }
 
 /// What follows, beside what is served.
@@ -136,9 +139,11 @@ pub async fn serve_standby(
     let data_listen = config.data_listen.replace(DataListen::Off);
     config.listen = local_address(&listeners.s3)?;
     config.admin_listen = local_address(&listeners.administration)?;
-    let engine = following.engine.clone();
+    let (engine, is_again) = (following.engine.clone(), following.is_again);
     let mut follower = Follower::begin(following).await?;
-    tell_begun(engine.is_some());
+    if !is_again {
+        tell_begun(engine.is_some());
+    }
     let first = tokio::select! {
         turn = follower.next() => turn?,
         _ = signals.next() => {
@@ -351,19 +356,21 @@ async fn take_over_in_turn(
         return Err(Error::CopiedLog { address });
     }
     keeper.wants(true);
-    let mut turns = keeper.turns();
+    let (mut turns, mut retries) = (keeper.turns(), Retries::default());
     while turns.wait_for(|turn| *turn == Turn::Mine).await.is_ok() {
         match link.take_over(keeper.right()).await {
             Ok(()) => break,
-            Err(error) => {
+            Err(error) if error.is_lasting() => return Err(error.into()),
+            Err(error) if retries.are_told() => {
                 tracing::warn!(%error, "the engine's log could not be taken over yet");
             }
+            Err(_) => {}
         }
         // Only a store that is put back as it was changes that.
         let wait = if link.is_ended() {
             ENDED_ENGINE_LOOKS_EVERY
         } else {
-            GATEWAY_RETRY
+            retries.next_wait()
         };
         tokio::time::sleep(wait).await;
     }

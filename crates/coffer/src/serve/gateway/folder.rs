@@ -40,12 +40,13 @@ pub async fn put_back(data: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same after a turn, unless it reached one.
-pub async fn put_back_after(failed: Option<&Error>, data: &Path) {
+/// The same after a turn, unless it reached one; told or not.
+pub async fn put_back_after(failed: Option<&Error>, data: &Path, is_told: bool) {
     let Some(failed) = failed else {
         return;
     };
     match is_put_back(data).await {
+        Ok(_) if !is_told => {}
         Ok(true) if failed.is_full() => tracing::warn!(
             data = %data.display(),
             catalogs_mib = catalogs_bytes(data).div_ceil(MIB),

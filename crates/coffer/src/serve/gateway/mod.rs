@@ -26,6 +26,8 @@ pub mod disk;
 
 pub mod folder;
 
+pub mod retries;
+
 pub mod tending;
 
 pub mod front;
