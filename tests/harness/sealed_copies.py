@@ -25,7 +25,12 @@ def replica(server, *arguments, expect=0):
 
 
 def status(server, name="far"):
-    return replica(server, "status", name)
+    done = coffer("replica", "status", name, "--data", server.data, "--json", text=True)
+    assert done.stdout, done.stderr
+    told = json.loads(done.stdout)
+    is_well = told["state"] == "following" and told["problem"] is None
+    assert done.returncode == (0 if is_well else 1), done
+    return told
 
 
 def caught_up(server, name="far", seconds=30):

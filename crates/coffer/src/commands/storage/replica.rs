@@ -70,7 +70,7 @@ pub enum ReplicaCommand {
     /// List copies
     #[command(after_help = EXAMPLES)]
     List,
-    /// Show how a copy stands, and the head to note down for `coffer restore --head`
+    /// Show how a copy stands, and the head for `coffer restore --head`; 1 if anything is wrong
     #[command(after_help = EXAMPLES)]
     Status {
         /// Copy; without one, all
@@ -138,7 +138,8 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
                 let (told, shown) = (format!(" {name:?}"), "`coffer replica list` shows them");
                 return Err(no_such_copy(server, &told, shown).await);
             };
-            show(json, &replica, one)
+            show(json, &replica, one)?;
+            return Ok(exit_code([&replica]));
         }
         ReplicaCommand::Status { name: None } => {
             let all = all(server).await?;
@@ -146,7 +147,8 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
                 let advice = "`coffer replica add` begins one";
                 return Err(no_such_copy(server, "", advice).await);
             }
-            show(json, &all, |all| sheets(all))
+            show(json, &all, |all| sheets(all))?;
+            return Ok(exit_code(&all));
         }
         ReplicaCommand::Verify { name } => return verify(server, name, json).await,
         ReplicaCommand::Remove { name } => {
@@ -162,6 +164,12 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
 
 fn keep(text: &str) -> Result<Duration, String> {
     span(text).ok_or_else(|| "write a number with s, m, h, d or w behind it: 30d".to_owned())
+}
+
+/// 1 where one of these copies does not follow, or lacks something.
+fn exit_code<'a>(replicas: impl IntoIterator<Item = &'a Replica>) -> ExitCode {
+    let follows = |replica: &Replica| replica.state == "following" && replica.problem.is_none();
+    ExitCode::from(u8::from(!replicas.into_iter().all(follows)))
 }
 
 /// Where another gateway has the engine's log, it is named.
@@ -257,7 +265,8 @@ fn tell(line: &str) -> Result<(), Error> {
 const EXAMPLES: &str = "\
 What is deleted or replaced can be restored for as long as --keep says, to any second (`coffer
 restore --at`); `status` names times of which the copy has no state. What `verify` finds missing or
-damaged the server puts again at once, from its own data.
+damaged the server puts again at once, from its own data. `status` ends with 1 where a copy is
+`failing` or `stopped`, or has a `problem`, such as a bucket that it lacks.
 
 A copy holds no keys: keep `keystore` and what opens it elsewhere, and copy `keystore` again after
 each new level and bucket. With --with-keystore the keystore goes along, and is kept up: sealed for

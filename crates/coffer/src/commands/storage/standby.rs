@@ -36,7 +36,7 @@ pub struct StandbyArgs {
 /// What can be done with a standby.
 #[derive(Debug, Subcommand)]
 pub enum StandbyCommand {
-    /// Show which copy it follows, and how far it has come
+    /// Show which copy it follows, and how far it has come; 1 if anything is wrong
     #[command(after_help = EXAMPLES)]
     Status,
     /// Have it serve in the original's place, which is to be stopped, or runs with --fenced-by
@@ -145,7 +145,11 @@ pub async fn standby(server: &AdminClient, args: &StandbyArgs) -> Result<ExitCod
     let json = args.answer.json;
     let status: Standby = server.get("/v1/standby").await?;
     match &args.command {
-        StandbyCommand::Status => show(json, &status, one)?,
+        StandbyCommand::Status => {
+            show(json, &status, one)?;
+            let is_wrong = status.state == "failing" || status.problem.is_some();
+            return Ok(ExitCode::from(u8::from(is_wrong)));
+        }
         StandbyCommand::Promote { yes, without_copy } => {
             if !yes {
                 confirm(&status, *without_copy)?;
@@ -231,7 +235,8 @@ fn confirm(standby: &Standby, without_copy: bool) -> Result<(), Error> {
 
 const EXAMPLES: &str = "\
 A standby is a server that was started with `coffer serve --follow URL`: it serves reads of a sealed
-copy that the keystore goes along with, within seconds of the original.
+copy that the keystore goes along with, within seconds of the original. `status` ends with 1 where
+it is `failing`, or has a `problem`, such as a blob that the copy lacks.
 
 `promote` takes what the copy has once more, fences the original off by an entry in the copy, makes
 the folder a data folder and serves it, in the same process. What the original acknowledged and had
