@@ -127,7 +127,10 @@ def test_a_promotion_says_which_disk_is_full_and_how_the_original_stands(server,
             standby.close()
 
 
-def test_a_fence_that_could_not_be_noted_is_noted_as_soon_as_there_is_room(tmp_path):
+@contextlib.contextmanager
+def fenced_on_a_full_disk(tmp_path):
+    """A server that a promotion has fenced off, and can't note it; what fills its disk, and the
+    arguments without `--fenced-by`."""
     copy = url_of(tmp_path / "copy")
     with small_disk(tmp_path) as disk:
         server = Server(made(tmp_path / "first"), data=disk / "data").start()
@@ -146,16 +149,41 @@ def test_a_fence_that_could_not_be_noted_is_noted_as_soon_as_there_is_room(tmp_p
             promote(standby)
             serves_writes(standby)
             within(lambda: "not noted" in raw.get_admin(server, "/health/ready")[1])
-            within(lambda: "could not be noted" in (status(server)["problem"] or ""))
             assert "after another start" not in server.log()
-            filling.unlink()
-            within(lambda: "after another start" in server.log())
-            assert "not noted" not in raw.get_admin(server, "/health/ready")[1]
-            assert "could not be noted" not in status(server)["problem"]
-            server.kill()
-            server.arguments = own
-            with pytest.raises(StartError, match="(?s)fenced off by its copy.*--end-fence"):
-                server.start()
+            yield server, filling, own
         finally:
             server.close()
             standby.close()
+
+
+def stays_fenced(server, arguments):
+    server.arguments = arguments
+    with pytest.raises(StartError, match="(?s)fenced off by its copy.*--end-fence"):
+        server.start()
+
+
+def test_a_fence_that_could_not_be_noted_is_noted_as_soon_as_there_is_room(tmp_path):
+    with fenced_on_a_full_disk(tmp_path) as (server, filling, own):
+        within(lambda: "could not be noted" in (status(server)["problem"] or ""))
+        filling.unlink()
+        within(lambda: "after another start" in server.log())
+        assert "not noted" not in raw.get_admin(server, "/health/ready")[1]
+        assert "could not be noted" not in status(server)["problem"]
+        server.kill()
+        stays_fenced(server, own)
+
+
+def test_a_fence_that_could_not_be_noted_is_noted_at_the_stop(tmp_path):
+    with fenced_on_a_full_disk(tmp_path) as (server, filling, own):
+        # No second passes, after which it would be tried anyhow.
+        filling.unlink()
+        server.stop()
+        assert "after another start" in server.log()
+        stays_fenced(server, own)
+
+
+def test_a_fence_that_can_not_be_noted_at_the_stop_either_is_told(tmp_path):
+    with fenced_on_a_full_disk(tmp_path) as (server, _, _):
+        before = server.log().count("could not be noted: a start without")
+        server.stop()
+        assert server.log().count("could not be noted: a start without") == before + 1

@@ -44,6 +44,38 @@ async fn a_keeper_that_has_ended_says_so() {
     timeout(LEASE_LOOKS_EVERY, keeper.stopped()).await.unwrap();
 }
 
+/// It has the lease when its task fails: the process is told, no turn is waited for any more, and
+/// another gateway takes the lease when it has ended.
+#[tokio::test]
+async fn a_keeper_whose_task_fails_says_so_and_is_replaced() {
+    let store: Store = Arc::new(InMemory::new());
+    let fails = Arc::new(tokio::sync::Notify::new());
+    let when = fails.clone();
+    let failing = |work| {
+        tokio::spawn(async move {
+            tokio::select! {
+                () = work => {}
+                () = when.notified() => panic!("a defect"),
+            }
+        })
+    };
+    let keeper = LeaseKeeper::begin_at(store.clone(), "one".to_owned(), failing);
+    let keeper = keeper.await.unwrap();
+    keeper.wants(true);
+    assert!(has_it(&keeper, LEASE_LOOKS_EVERY * 4).await);
+    let (right, mut turns) = (keeper.right(), keeper.turns());
+    assert!(right.holds());
+    fails.notify_one();
+    timeout(LEASE_LOOKS_EVERY, keeper.stopped()).await.unwrap();
+    assert!(turns.wait_for(|turn| *turn != Turn::Mine).await.is_err());
+    timeout(LEASE_LOOKS_EVERY, keeper.end()).await.unwrap();
+    let other = LeaseKeeper::begin_at(store, "other".to_owned(), tokio::spawn);
+    let other = other.await.unwrap();
+    other.wants(true);
+    assert!(has_it(&other, LEASE_LASTS * 2).await);
+    assert!(!right.holds());
+}
+
 #[tokio::test]
 async fn a_gateway_without_room_leaves_a_free_lease_to_another() {
     let store: Store = Arc::new(InMemory::new());
