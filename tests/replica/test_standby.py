@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from harness.administration import ask, refused, run
 from harness.clients import s3_client
 from harness.content import MIB, content
+from harness.faults import FailingSync
 from harness.sealed_copies import BUCKET, caught_up, check, files_in, made, put, replica, url_of
 from harness.server import Server, StartError
 from harness.standbys import (
@@ -136,6 +137,25 @@ def test_no_keystore_of_before_an_erase_stays_while_a_client_reads(server, follo
     read += body.read()
     assert read == content(40 * MIB, "huge")
     within(lambda: not former.exists())
+
+
+def test_keys_of_a_former_state_are_gone_for_good(server, followed, tmp_path, monkeypatch):
+    """Their folder is synced, so that no power cut brings them back; what fails there is told."""
+    faults = FailingSync(tmp_path, monkeypatch)
+    followed.stop()
+    started(followed)
+    states = followed.data / "standby/states"
+    names = ["small-1", "middle-1", "large-1", "small-2"]
+    put(server, ["small-2"])
+    within(has(followed, names, BUCKET))
+    within(lambda: len(list(states.iterdir())) == 1)
+    [former] = states.iterdir()
+    faults.fail(f"standby/states/{former.name}")
+    put(server, ["small-3"])
+    names.append("small-3")
+    within(has(followed, names, BUCKET))
+    within(lambda: "served no more could not be removed" in followed.log())
+    check(followed, names)
 
 
 def test_a_key_that_is_disabled_counts_no_more(server, followed):

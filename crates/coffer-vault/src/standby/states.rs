@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use coffer_durable::write_file_atomically;
+use coffer_durable::{sync_folder, write_file_atomically};
 use coffer_keys::{CarriedKeystore, Keystore};
 use coffer_replica::KnownHead;
 use coffer_store::CATALOG_FILE;
@@ -164,7 +164,8 @@ pub(super) fn remove_keys(state: &Path) -> Result<()> {
             removed => removed.map_err(failed("remove", &path))?,
         }
     }
-    Ok(())
+    // A power cut brings back none of them.
+    sync_folder(state).map_err(failed("sync", state))
 }
 
 /// The last segment grows, here and there, and what says how far it counts: they are copied. The
