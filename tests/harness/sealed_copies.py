@@ -125,8 +125,9 @@ def check_sound(data):
     done = coffer("verify", "--data", data, "--json", text=True)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     damage = [event for event in events if event["event"] == "damage"]
-    assert all(event["what"].startswith("ROLLBACK: ") for event in damage), damage
+    assert not damage, damage
     assert events[-1]["event"] == "done", done.stderr
+    assert events[-1]["damage_count"] == 0, events[-1]
     return events[-1]
 
 

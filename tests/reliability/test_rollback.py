@@ -1,6 +1,7 @@
 """Older copies of files, put back while the server is stopped: found, named, and refused until they
 are accepted on purpose."""
 
+import json
 import shutil
 import time
 
@@ -84,6 +85,15 @@ def test_an_access_key_does_not_come_back(own_server, how):
     assert b"ROLLBACK" in looked.stderr and b"system.db" in looked.stderr
     proven = coffer("prove", "--data", server.data, "--no-canary")
     assert proven.returncode == 1 and b"ROLLBACK: system.db" in proven.stdout, proven
+    # Older is not damaged, and neither is sound.
+    verified = coffer("verify", "--data", server.data, text=True)
+    assert verified.returncode == 1 and "ROLLBACK: system.db" in verified.stdout, verified
+    assert "damaged" not in verified.stdout and "DAMAGED" not in verified.stdout, verified
+    assert "all opens, and 1 older than is known (ROLLBACK)" in verified.stdout, verified
+    verified = coffer("verify", "--data", server.data, "--json", text=True)
+    *_, older, done = map(json.loads, verified.stdout.splitlines())
+    assert older["event"] == "rollback" and "system.db" in older["what"], older
+    assert (done["damage_count"], done["rollback_count"]) == (0, 1), done
     shown = accept(server)
     assert '"rollback.accept"' in shown and '"system.db"' in shown
     assert not is_refused(s3), "that is what was accepted"

@@ -326,6 +326,7 @@ async fn verification_reports_and_one_runs_at_a_time() {
         checked_count: 1,
         checked_bytes: 10,
         damage_count: 0,
+        rollback_count: 0,
         client_key_count: 0,
     };
     assert_eq!(serde_json::from_str::<Report>(line).unwrap(), done);

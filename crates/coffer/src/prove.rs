@@ -223,6 +223,9 @@ async fn ask_commitments(
                 let place = place.unwrap_or_default();
                 proof.find(Path::new(""), format!("{place}{what}"));
             }
+            Report::Rollback { what } => {
+                proof.find(Path::new(""), format!("ROLLBACK: {what}"));
+            }
             Report::Done { checked_count, .. } => {
                 proof.commitments = Some(Commitments {
                     by: "the running server",

@@ -40,6 +40,11 @@ pub enum Report {
         /// What is damaged.
         what: String,
     },
+    /// This opens, and is older than is known of it, or of another time than what is above it.
+    Rollback {
+        /// What is so, in a sentence.
+        what: String,
+    },
     /// The walk is over.
     Done {
         /// Blobs and small objects opened.
@@ -48,6 +53,10 @@ pub enum Report {
         checked_bytes: u64,
         /// How much damage was reported.
         damage_count: u64,
+        /// How much was reported that is older than is known; absent where nothing is.
+        #[serde(default, skip_serializing_if = "is_none")]
+        #[schema(required = false)]
+        rollback_count: u64,
         /// Blobs that only a client's key opens, of which wrapped keys and lengths were checked;
         /// absent where there are none.
         #[serde(default, skip_serializing_if = "is_none")]
@@ -77,15 +86,18 @@ impl From<VerifyEvent> for Report {
                 name: name.map(|name| name.expose().to_owned()),
                 what,
             },
+            VerifyEvent::Rollback { what } => Self::Rollback { what },
             VerifyEvent::Done {
                 checked_count,
                 checked_bytes,
                 damage_count,
+                rollback_count,
                 client_key_count,
             } => Self::Done {
                 checked_count,
                 checked_bytes,
                 damage_count,
+                rollback_count,
                 client_key_count,
             },
         }
@@ -129,9 +141,16 @@ mod tests {
                     checked_count: 1,
                     checked_bytes: 2,
                     damage_count: 0,
+                    rollback_count: 0,
                     client_key_count: 0,
                 },
                 r#"{"event":"done","checked_count":1,"checked_bytes":2,"damage_count":0}"#,
+            ),
+            (
+                VerifyEvent::Rollback {
+                    what: "system.db is older".to_owned(),
+                },
+                r#"{"event":"rollback","what":"system.db is older"}"#,
             ),
         ] {
             let report = Report::from(event);

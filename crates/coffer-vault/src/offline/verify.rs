@@ -25,6 +25,7 @@ struct Walk<T> {
     checked_bytes: u64,
     total_bytes: u64,
     damage_count: u64,
+    rollback_count: u64,
     client_key_count: u64,
 }
 
@@ -57,7 +58,7 @@ impl Offline {
             // A copy is older than what its root key's source holds: that is what it is for.
             let is_copy = self.is_backup && matches!(rollback.of, RollbackOf::Keystore { .. });
             if !is_copy {
-                walk.damage(None, None, format!("ROLLBACK: {rollback}"));
+                walk.rollback(rollback.to_string());
             }
         }
         let mut buckets = self.buckets().await;
@@ -69,15 +70,18 @@ impl Offline {
         }
         for bucket in buckets {
             let name = bucket.name.as_deref().and_then(BucketName::new);
-            if let Err(error) = self
+            match self
                 .verify_bucket(bucket.id, name.as_ref(), &mut walk)
                 .await
             {
-                let what = self.catalog_damage(&bucket, is_system_older, &error);
-                walk.damage(name.as_ref(), None, what);
+                Err(_) if self.is_of_another_time(&bucket, is_system_older) => {
+                    walk.rollback(other_time_told(bucket.id));
+                }
+                Err(error) => walk.damage(name.as_ref(), None, catalog_damage(&bucket, &error)),
+                Ok(()) => {}
             }
         }
-        let count = walk.damage_count - elsewhere_count;
+        let count = walk.damage_count - elsewhere_count + walk.rollback_count;
         if !walk.tells_damage && count > 0 {
             let what = format!(
                 "this folder was copied while a server ran on it, and is no consistent copy: \
@@ -94,39 +98,17 @@ impl Offline {
             checked_count: walk.checked_count,
             checked_bytes: walk.checked_bytes,
             damage_count: walk.damage_count,
+            rollback_count: walk.rollback_count,
             client_key_count: walk.client_key_count,
         });
     }
 
-    /// What is wrong with a bucket. One that is newer than the `system.db` of a restored copy, or
-    /// was deleted before it, is known by its key only.
-    fn catalog_damage(
-        &self,
-        bucket: &OfflineBucket,
-        is_system_older: bool,
-        error: &VaultError,
-    ) -> String {
-        let id = bucket.id;
-        let is_named = bucket.name.as_deref().and_then(BucketName::new).is_some();
-        let is_missing = bucket.place != BucketPlace::Here;
-        if is_named && is_missing {
-            return format!(
-                "its folder buckets/{id} is missing: a restore of other buckets left it out, or it \
-                 is lost"
-            );
-        }
-        if is_named {
-            return format!("the catalog: {error}");
-        }
-        // The keystore of a copy may be of another moment than its system.db.
+    /// Whether a bucket that does not open is newer than the `system.db` of a restored copy, or was
+    /// deleted before it: it is known by its key only, and the keystore of a copy may be of another
+    /// moment than its `system.db`.
+    fn is_of_another_time(&self, bucket: &OfflineBucket, is_system_older: bool) -> bool {
         let is_apart = is_system_older || self.is_backup && self.has_names();
-        if is_apart && is_missing {
-            return format!(
-                "ROLLBACK: the keystore has a key for bucket {id}, and there is no such bucket: it \
-                 was made after the time that system.db is of, or deleted before"
-            );
-        }
-        format!("the catalog of bucket {id}: {error}")
+        is_apart && bucket.place != BucketPlace::Here && !is_named(bucket)
     }
 
     /// A server that starts mends one copy of the keystore by the other; here that is told.
@@ -204,6 +186,32 @@ impl Offline {
     }
 }
 
+fn is_named(bucket: &OfflineBucket) -> bool {
+    bucket.name.as_deref().and_then(BucketName::new).is_some()
+}
+
+/// What is wrong with a bucket.
+fn catalog_damage(bucket: &OfflineBucket, error: &VaultError) -> String {
+    let id = bucket.id;
+    if is_named(bucket) && bucket.place != BucketPlace::Here {
+        return format!(
+            "its folder buckets/{id} is missing: a restore of other buckets left it out, or it \
+             is lost"
+        );
+    }
+    if is_named(bucket) {
+        return format!("the catalog: {error}");
+    }
+    format!("the catalog of bucket {id}: {error}")
+}
+
+fn other_time_told(id: BucketId) -> String {
+    format!(
+        "the keystore has a key for bucket {id}, and there is no such bucket: it was made after \
+         the time that system.db is of, or deleted before"
+    )
+}
+
 impl<T: FnMut(VerifyEvent)> Walk<T> {
     fn new(told: T) -> Self {
         Self {
@@ -213,6 +221,7 @@ impl<T: FnMut(VerifyEvent)> Walk<T> {
             checked_bytes: 0,
             total_bytes: 0,
             damage_count: 0,
+            rollback_count: 0,
             client_key_count: 0,
         }
     }
@@ -259,6 +268,13 @@ impl<T: FnMut(VerifyEvent)> Walk<T> {
             checked_bytes: self.checked_bytes,
             total_bytes: self.total_bytes,
         });
+    }
+
+    fn rollback(&mut self, what: String) {
+        self.rollback_count += 1;
+        if self.tells_damage {
+            (self.told)(VerifyEvent::Rollback { what });
+        }
     }
 
     fn damage(&mut self, bucket: Option<&BucketName>, name: Option<&ObjectName>, what: String) {

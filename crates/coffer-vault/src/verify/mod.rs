@@ -56,6 +56,11 @@ pub enum VerifyEvent {
         /// What is damaged, in a few words.
         what: String,
     },
+    /// This is older than is known of it, or of another time than what is above it: it opens.
+    Rollback {
+        /// What is, in a sentence.
+        what: String,
+    },
     /// The walk is over.
     Done {
         /// Blobs and small objects opened.
@@ -64,6 +69,8 @@ pub enum VerifyEvent {
         checked_bytes: u64,
         /// How much damage was reported.
         damage_count: u64,
+        /// How much was that is older than is known: a server that runs has refused that before.
+        rollback_count: u64,
         /// Blobs that only a client's key opens: their wrapped keys and lengths were checked.
         client_key_count: u64,
     },
@@ -203,6 +210,7 @@ impl Walk {
             checked_count,
             checked_bytes,
             damage_count,
+            rollback_count: 0,
             client_key_count,
         };
         let _ = self.events.send(done).await;

@@ -85,6 +85,7 @@ async fn damage_is_an_error_counted_and_named_by_verify() {
         checked_count: 2,
         checked_bytes: 0,
         damage_count: 1,
+        rollback_count: 0,
         client_key_count: 0,
     };
     let Some(VerifyEvent::Done {

@@ -71,7 +71,7 @@ fn bytes_per_second(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The exit code when something is damaged.
+/// The exit code when something is damaged, or older than is known.
 const DAMAGED: u8 = 1;
 
 /// Verifies; damage is listed on standard output. Progress is drawn on standard error if that is a
@@ -97,15 +97,15 @@ pub async fn verify(server: &AdminClient, args: &VerifyArgs) -> Result<ExitCode,
                 doing: "writing the report",
                 source,
             })?;
-        if let Some(damage_count) = done {
-            return Ok(exit_code(damage_count));
+        if let Some(found_count) = done {
+            return Ok(exit_code(found_count));
         }
     }
     Err(server.ended_early().into())
 }
 
-fn exit_code(damage_count: u64) -> ExitCode {
-    match damage_count {
+fn exit_code(found_count: u64) -> ExitCode {
+    match found_count {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::from(DAMAGED),
     }
@@ -143,11 +143,11 @@ async fn verify_files(
             }
         })
         .await;
-    let damage_count = shown.map_err(|source| Error::System {
+    let found_count = shown.map_err(|source| Error::System {
         doing: "writing the report",
         source,
     })?;
-    Ok(exit_code(damage_count.unwrap_or(1)))
+    Ok(exit_code(found_count.unwrap_or(1)))
 }
 
 /// They are no damage, and nothing of them is in the report.
@@ -186,7 +186,7 @@ impl Console {
         Self { json, bar }
     }
 
-    /// Shows a line of the report; gives the count of damage when it was the last.
+    /// Shows a line of the report; gives the count of what was found when it was the last.
     fn show(&mut self, line: &[u8], report: Report) -> io::Result<Option<u64>> {
         if self.json {
             let mut out = io::stdout().lock();
@@ -215,21 +215,25 @@ impl Console {
                     .suspend(|| writeln!(io::stdout(), "damaged: {place}{what}"))?;
                 Ok(None)
             }
-            Report::Damage { .. } => Ok(None),
+            Report::Rollback { what } if !self.json => {
+                self.bar.set_message(", ROLLBACK FOUND");
+                self.bar
+                    .suspend(|| writeln!(io::stdout(), "ROLLBACK: {what}"))?;
+                Ok(None)
+            }
+            Report::Damage { .. } | Report::Rollback { .. } => Ok(None),
             Report::Done {
                 checked_count,
                 checked_bytes,
                 damage_count,
+                rollback_count,
                 client_key_count,
             } => {
                 self.bar.finish_and_clear();
                 if !self.json {
                     let checked =
                         format!("checked {checked_count} objects, {}", size(checked_bytes));
-                    let result = match damage_count {
-                        0 => "all sound".to_owned(),
-                        count => format!("{count} DAMAGED"),
-                    };
+                    let result = result(damage_count, rollback_count);
                     writeln!(io::stdout(), "{checked}: {result}")?;
                     if client_key_count > 0 {
                         writeln!(
@@ -239,15 +243,26 @@ impl Console {
                         )?;
                     }
                 }
-                Ok(Some(damage_count))
+                Ok(Some(damage_count + rollback_count))
             }
         }
     }
 }
 
+/// What was found, in a few words.
+fn result(damage_count: u64, rollback_count: u64) -> String {
+    match (damage_count, rollback_count) {
+        (0, 0) => "all sound".to_owned(),
+        (damaged, 0) => format!("{damaged} DAMAGED"),
+        (0, older) => format!("all opens, and {older} older than is known (ROLLBACK)"),
+        (damaged, older) => format!("{damaged} DAMAGED, {older} older than is known (ROLLBACK)"),
+    }
+}
+
 const VERIFY_EXAMPLES: &str = "\
-Where no server runs, the files are read with the root key: those of a copy, for example.
-Ends with 0 when all is sound, 1 when something is damaged, 2 when it could not look.
+Where no server runs, the files are read with the root key: those of a copy, for example. What opens
+and is older than its keystore knows, as after a restore, is told as ROLLBACK, and is no damage.
+Ends with 0 when all is sound, 1 when something is damaged or older, 2 when it could not look.
 
 Examples:
   coffer verify
