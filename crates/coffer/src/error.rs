@@ -304,6 +304,12 @@ impl Error {
         }
     }
 
+    /// Whether it says that who reads standard output has read enough, as `head` has: no failure of
+    /// what only tells.
+    pub fn is_of_reader_gone(&self) -> bool {
+        matches!(self, Self::System { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// For programs: a word that stays the same.
     pub fn code(&self) -> &str {
         match self {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::output::printable::printable;
-use crate::output::table::{AnswerArgs, moment, show};
+use crate::output::table::{AnswerArgs, moment, show, unless_read_enough};
 use crate::secrets::passphrase::PassphraseArgs;
 use crate::secrets::root_source::secrets_of;
 
@@ -166,11 +166,7 @@ impl Asking<'_> {
                     .await
             }
         };
-        match done {
-            // The reader of our output has read enough.
-            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}
-            done => done?,
-        }
+        unless_read_enough(done)?;
         Ok(match printer.problems {
             0 => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,

@@ -4,7 +4,7 @@ use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 use crate::error::Error;
-use crate::output::table::print;
+use crate::output::table::{print, unless_read_enough};
 
 /// `coffer completions`.
 #[derive(Debug, Args)]
@@ -18,10 +18,11 @@ pub struct CompletionsArgs {
 pub fn completions(args: &CompletionsArgs, mut command_line: Command) -> Result<(), Error> {
     let mut script = Vec::new();
     generate(args.shell, &mut command_line, "coffer", &mut script);
-    print(&String::from_utf8_lossy(&script)).map_err(|source| Error::System {
+    let printed = print(&String::from_utf8_lossy(&script)).map_err(|source| Error::System {
         doing: "writing the script",
         source,
-    })
+    });
+    unless_read_enough(printed)
 }
 
 const EXAMPLES: &str = "\

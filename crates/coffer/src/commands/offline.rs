@@ -18,6 +18,7 @@ use crate::config::args::NoRemoteArgs;
 use crate::error::Error;
 use crate::limits::OFFLINE_PAGE;
 use crate::output::printable::{date, printable};
+use crate::output::table::unless_read_enough;
 use crate::secrets::root_source::secrets_of;
 
 /// `coffer offline`.
@@ -132,11 +133,7 @@ pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
             json: _,
         } => keys(&offline, bucket, (object(name)?, which(*version_id))).await,
     };
-    match done {
-        // The reader of our output has read enough.
-        Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.map_err(|error| error.of_bucket(data, bucket_of(command))),
-    }
+    unless_read_enough(done).map_err(|error| error.of_bucket(data, bucket_of(command)))
 }
 
 fn object(name: &str) -> Result<ObjectName, Error> {

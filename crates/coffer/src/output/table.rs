@@ -31,16 +31,26 @@ pub enum Flush {
     Right,
 }
 
-/// Shows an answer: as JSON, or as the lines that `for_people` makes of it.
+/// Shows an answer: as JSON, or as the lines that `for_people` makes of it. A reader that has read
+/// enough, as `head` does, ends that quietly.
 pub fn show<T: Serialize>(
     json: bool,
     answer: &T,
     for_people: impl FnOnce(&T) -> String,
 ) -> Result<(), Error> {
-    print(&text(json, answer, for_people)).map_err(|source| Error::System {
+    let printed = print(&text(json, answer, for_people)).map_err(|source| Error::System {
         doing: "writing the answer",
         source,
-    })
+    });
+    unless_read_enough(printed)
+}
+
+/// What was printed, where that only tells something: no failure if its reader has read enough.
+pub fn unless_read_enough(printed: Result<(), Error>) -> Result<(), Error> {
+    match printed {
+        Err(error) if error.is_of_reader_gone() => Ok(()),
+        printed => printed,
+    }
 }
 
 /// Shows the answer to an act. Where it can't be written, the error says that the act was done.

@@ -14,6 +14,7 @@ use super::{Progress, ServiceArgs, Typed};
 use crate::error::Error;
 use crate::output::printable::{printable, size};
 use crate::output::streams::check_output;
+use crate::output::table::unless_read_enough;
 
 /// `coffer ls`.
 #[derive(Debug, Args)]
@@ -51,11 +52,12 @@ pub async fn ls(typed: &Typed<'_>, args: &LsArgs) -> Result<ExitCode, Error> {
         (false, true) => Form::Long,
         (false, false) => Form::Short,
     };
-    match &args.place {
-        None => buckets(&client, form == Form::Json).await?,
-        Some(place) if args.versions => versions(&client, &place.parse()?, form).await?,
-        Some(place) => objects(&client, &place.parse()?, args.recursive, form).await?,
-    }
+    let listed = match &args.place {
+        None => buckets(&client, form == Form::Json).await,
+        Some(place) if args.versions => versions(&client, &place.parse()?, form).await,
+        Some(place) => objects(&client, &place.parse()?, args.recursive, form).await,
+    };
+    unless_read_enough(listed)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -18,7 +18,7 @@ use crate::config::args::{ServeArgs, StandingArgs};
 use crate::error::Error;
 use crate::limits::CACHE_BYTES_DEFAULT;
 use crate::output::printable::size;
-use crate::output::table::{AnswerArgs, moment, sheet, show};
+use crate::output::table::{AnswerArgs, moment, sheet, show, show_done};
 use crate::serve::standing::{EngineHow, EngineKey, How};
 
 /// `coffer standby`.
@@ -160,7 +160,7 @@ pub async fn standby(server: &AdminClient, args: &StandbyArgs) -> Result<ExitCod
                 "/v1/standby/promote"
             };
             let promotion: Promotion = server.call(Method::POST, path, None::<&Value>).await?;
-            show(json, &promotion, promoted)?;
+            show_done(json, &promotion, promoted)?;
         }
     }
     Ok(ExitCode::SUCCESS)
