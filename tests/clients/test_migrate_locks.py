@@ -1,9 +1,11 @@
 """coffer migrate, and what keeps objects from being deleted."""
 
 import datetime
+import time
 
 import pytest
 
+from harness.content import MIB, content
 from harness.migration import Migrator
 from harness.watching import Watching
 
@@ -118,3 +120,37 @@ def test_a_kill_while_the_lock_is_prepared(server, origin, old, s3, tmp_path, nu
         assert migrator.migrate(*only).failed == {}
     told = s3.get_object_lock_configuration(Bucket=bucket)["ObjectLockConfiguration"]
     assert told == rule(300)
+
+
+def test_what_changes_while_an_upload_waits_comes_with_it(migrator, old, s3):
+    """An upload has its tags and locks from its beginning: with others it begins anew."""
+    bucket, key = "locks-change-in-between", "large"
+    old.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    old.put_object(Bucket=bucket, Key=key, Body=content(96 * MIB), Tagging="t=old")
+    only = ("--bucket", bucket)
+    command = ["migrate", migrator.source, *only, "--jobs", "2", *migrator.options]
+    killed = migrator.start(*command)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and killed.poll() is None:
+        ledgers = migrator.ledgers()
+        if ledgers and b'"line":"part"' in ledgers[0].read_bytes():
+            break
+        time.sleep(0.002)
+    killed.kill()
+    killed.communicate()
+    assert "Versions" not in s3.list_object_versions(Bucket=bucket)
+    [upload] = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    until = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    retention = {"Mode": "GOVERNANCE", "RetainUntilDate": until + datetime.timedelta(days=2)}
+    tags = [{"Key": "t", "Value": "new"}]
+    of_key = {"Bucket": bucket, "Key": key}
+    old.put_object_legal_hold(**of_key, LegalHold={"Status": "ON"})
+    old.put_object_retention(**of_key, Retention=retention)
+    old.put_object_tagging(**of_key, Tagging={"TagSet": tags})
+    assert migrator.migrate(*only).counts(bucket) == (1, 0, 0)
+    assert s3.get_object_legal_hold(**of_key)["LegalHold"]["Status"] == "ON"
+    assert s3.get_object_retention(**of_key)["Retention"] == retention
+    assert s3.get_object_tagging(**of_key)["TagSet"] == tags
+    left = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
+    assert upload["UploadId"] not in [it["UploadId"] for it in left]
+    assert migrator.migrate(*only, "--check").failed == {}

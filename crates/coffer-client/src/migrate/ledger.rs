@@ -55,6 +55,12 @@ fn was_there_by(at_target: &ListedVersion, by: u32) -> bool {
     by == u32::MAX || modified().is_none_or(|at| at.unix_timestamp() <= by.into())
 }
 
+/// A mark of the headers that an upload is begun with.
+pub(super) fn mark_of_headers(headers: &[(String, String)]) -> String {
+    let texts = { headers.iter() }.flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    hex::encode(mark(&texts.collect::<Vec<_>>()))
+}
+
 fn identity_of(version: &ListedVersion) -> String {
     identity(Some(&version.version_id), &version.object.etag)
 }

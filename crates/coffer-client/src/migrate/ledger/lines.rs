@@ -94,6 +94,10 @@ pub(in crate::migrate) struct Begun {
     pub(in crate::migrate) upload_id: String,
     pub(in crate::migrate) compares: bool,
     pub(in crate::migrate) part_bytes: u64,
+    /// A mark of the headers that it was begun with, tags and locks among them. Earlier ledgers
+    /// have none.
+    #[serde(default)]
+    pub(in crate::migrate) headers: String,
 }
 
 /// A part of one.

@@ -31,6 +31,7 @@ fn what_arrived_is_known_later_and_lines_that_are_cut_off_mean_nothing() {
         upload_id: "u".to_owned(),
         compares: true,
         part_bytes: 5,
+        headers: String::new(),
     };
     let part = Part {
         number: 1,

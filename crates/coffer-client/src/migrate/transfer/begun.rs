@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use crate::limits::REST_WAIT;
 use crate::migrate::Migration;
 use crate::migrate::error::MigrateError;
-use crate::migrate::ledger::{Begun, Part};
+use crate::migrate::ledger::{Begun, Part, mark_of_headers};
 use crate::migrate::place::Place;
 use crate::mover::{begin_upload, part_bytes};
 use crate::s3::{ListedVersion, ObjectName, is_ended};
@@ -24,9 +24,12 @@ impl Migration {
     ) -> Result<(Begun, Vec<Part>), MigrateError> {
         let (place, key, of) = what;
         if let Some((begun, parts)) = place.ledger.upload_of(key, of) {
+            let is_other = begun.part_bytes != part_bytes(of.object.bytes)
+                || begun.headers != mark_of_headers(headers);
             match self.target.list_parts(name, &begun.upload_id).await {
-                // Parts of another length are not what would be sent now, or their note is damaged.
-                Ok(_) if begun.part_bytes != part_bytes(of.object.bytes) => {
+                // Its tags and locks, which it has from its beginning, are not the source's by now;
+                // parts of another length are not what would be sent, or their note is damaged.
+                Ok(_) if is_other => {
                     self.end_upload(place, name, &begun).await?;
                 }
                 Ok(listed) => {
@@ -56,6 +59,7 @@ impl Migration {
             upload_id: start.upload_id,
             compares: start.compares,
             part_bytes: part_bytes(of.object.bytes),
+            headers: mark_of_headers(headers),
         };
         if let Err(error) = place.ledger.begun(key, of, &begun) {
             // It is noted nowhere, so nothing would go on with it.
