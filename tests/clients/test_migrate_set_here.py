@@ -1,5 +1,6 @@
 """coffer migrate beside what others set at the target: settings, tags and legal holds stay."""
 
+import datetime
 import json
 
 import pytest
@@ -46,6 +47,18 @@ def tag(s3, bucket, **tags):
 
 def hold(s3, bucket, status, key="k"):
     s3.put_object_legal_hold(Bucket=bucket, Key=key, LegalHold={"Status": status})
+
+
+def retain(s3, bucket, days, mode="GOVERNANCE"):
+    """What is kept from then on."""
+    until = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    retention = {"Mode": mode, "RetainUntilDate": until + datetime.timedelta(days=days)}
+    s3.put_object_retention(Bucket=bucket, Key="k", Retention=retention)
+    return retention
+
+
+def retention(s3, bucket):
+    return s3.get_object_retention(Bucket=bucket, Key="k")["Retention"]
 
 
 def test_a_default_retention_set_here_stays(migrator, old, s3):
@@ -235,6 +248,59 @@ def test_a_hold_that_came_goes_when_the_source_says_so(migrator, old, s3):
     hold(s3, bucket, "ON")
     assert migrator.migrate(*only, code=1).codes() == ["held_at_target"]
     assert is_held(s3, bucket)
+
+
+def test_a_hold_that_was_lifted_at_both_sides_is_this_servers_when_it_is_placed_again(
+    migrator, old, s3
+):
+    bucket = "holds-lifted-at-both"
+    old.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    old.put_object(Bucket=bucket, Key="k", Body=b"k", ObjectLockLegalHoldStatus="ON")
+    only = ("--bucket", bucket, "--tags-and-locks")
+    migrator.migrate(*only)
+    assert is_held(s3, bucket)
+    for server in (old, s3):
+        hold(server, bucket, "OFF")
+    assert migrator.migrate(*only).failed == {}
+    hold(s3, bucket, "ON")
+    for _ in range(2):
+        assert migrator.migrate(*only, code=1).codes() == ["held_at_target"]
+        assert is_held(s3, bucket)
+
+
+def test_a_retention_set_here_stays(migrator, old, s3):
+    bucket = "retained-here"
+    old.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    old.put_object(Bucket=bucket, Key="k", Body=b"k")
+    only = ("--bucket", bucket, "--tags-and-locks")
+    migrator.migrate(*only)
+    here = retain(s3, bucket, 5)
+    assert migrator.migrate(*only).failed == {}
+    # Neither a longer one nor one that no one can take off again comes in its place.
+    retain(old, bucket, 3650, "COMPLIANCE")
+    hold(old, bucket, "ON")
+    for words in ([], ["--overwrite"]):
+        assert migrator.migrate(*only, *words, code=1).codes() == ["retained_at_target"]
+        assert retention(s3, bucket) == here
+        # It is in no hold's way.
+        assert is_held(s3, bucket)
+
+
+def test_a_retention_that_came_goes_on_with_the_source_until_it_is_changed_here(migrator, old, s3):
+    bucket = "retentions-come-and-go-on"
+    old.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    old.put_object(Bucket=bucket, Key="k", Body=b"k")
+    came = retain(old, bucket, 2)
+    only = ("--bucket", bucket, "--tags-and-locks")
+    migrator.migrate(*only)
+    assert retention(s3, bucket) == came
+    for days in (4, 6):
+        came = retain(old, bucket, days)
+        assert migrator.migrate(*only).failed == {}
+        assert retention(s3, bucket) == came
+    here = retain(s3, bucket, 30)
+    assert migrator.migrate(*only, code=1).codes() == ["retained_at_target"]
+    assert retention(s3, bucket) == here
 
 
 def test_tags_that_came_go_with_the_source(migrator, old, s3):

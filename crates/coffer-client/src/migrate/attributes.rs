@@ -35,11 +35,14 @@ pub(super) struct Attributes {
     pub(super) lost: Vec<String>,
 }
 
+/// The mode of a retention, and until when it lasts.
+pub(super) type Retention = (String, String);
+
 /// A lock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Lock {
-    /// Mode and time, of a retention that still lasts.
-    pub(super) retention: Option<(String, String)>,
+    /// One that still lasts.
+    pub(super) retention: Option<Retention>,
     /// Whether there is a legal hold.
     pub(super) is_held: bool,
 }
@@ -71,13 +74,7 @@ impl Attributes {
         found.tags = text("x-amz-tagging-count").and_then(|count| count.parse().ok());
         let until = text(LOCK_UNTIL);
         if let (Some(mode), Some(until)) = (text(LOCK_MODE), until) {
-            let ends = OffsetDateTime::parse(until, &Rfc3339).ok();
-            // Written in one way, so that both sides can be compared.
-            let plain = ends.and_then(|ends| ends.to_offset(UtcOffset::UTC).format(&Rfc3339).ok());
-            if ends.is_none_or(|ends| ends > now) {
-                let until = plain.unwrap_or_else(|| until.to_owned());
-                found.lock.retention = Some((mode.to_owned(), until));
-            }
+            found.lock.retention = lasting(mode, until, now);
         }
         found.lock.is_held = text(LOCK_HOLD) == Some("ON");
         found
@@ -115,6 +112,15 @@ impl Attributes {
         differ.dedup();
         (!differ.is_empty()).then(|| differ.join(", "))
     }
+}
+
+/// A retention, if it still lasts; its time is written in one way, so that both sides can be
+/// compared.
+pub(super) fn lasting(mode: &str, until: &str, now: OffsetDateTime) -> Option<Retention> {
+    let ends = OffsetDateTime::parse(until, &Rfc3339).ok();
+    let plain = ends.and_then(|ends| ends.to_offset(UtcOffset::UTC).format(&Rfc3339).ok());
+    let lasts = ends.is_none_or(|ends| ends > now);
+    lasts.then(|| (mode.to_owned(), plain.unwrap_or_else(|| until.to_owned())))
 }
 
 /// Tags as a header has them, in one order and one way of writing.

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 use crate::limits::PART_BYTES;
 use crate::migrate::attributes::{Attributes, Lock};
 use crate::migrate::error::MigrateError;
+use crate::migrate::ledger::Given;
 use crate::mover::{MTIME_HEADER, MoverError, Source, mtime_text};
 use crate::s3::checksum::{Checksum, Running};
 use crate::s3::{
@@ -41,6 +42,14 @@ pub(super) struct Opened {
     pub(super) body: Body,
     /// All of its bytes, if they are few.
     pub(super) whole: Option<Bytes>,
+}
+
+impl Opened {
+    /// What the target gets of it beside its bytes, and others may change there.
+    pub(super) fn given(&self) -> Given {
+        let tags = self.tags.as_deref().unwrap_or_default();
+        Given::new(tags, &self.attributes.lock)
+    }
 }
 
 impl Body {

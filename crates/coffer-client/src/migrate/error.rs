@@ -122,6 +122,18 @@ pub enum MigrateError {
         /// Why not.
         why: &'static str,
     },
+    /// A retention at the target stays.
+    #[error(
+        "the target keeps it by a retention ({mode} until {until}) that this migration did not \
+         set: that stays, and the source's does not come; where it is not meant, set another at \
+         the target (aws s3api put-object-retention)"
+    )]
+    RetainedThere {
+        /// Its mode.
+        mode: String,
+        /// When it ends.
+        until: String,
+    },
     /// Another wrote at the target while this ran.
     #[error(
         "was written or deleted at the target by another while this ran: that stays, and the next \
@@ -301,6 +313,7 @@ impl MigrateError {
             Self::TooMany { .. } => "too_many_versions",
             Self::Occupied { .. } | Self::OthersSet { .. } => "occupied",
             Self::HeldThere { .. } => "held_at_target",
+            Self::RetainedThere { .. } => "retained_at_target",
             Self::ChangedThere => "changed_at_target",
             Self::Again => "again_at_source",
             Self::Late => "newer_versions_there",
@@ -342,7 +355,10 @@ impl MigrateError {
 
     /// Whether the version itself is there, and others have set something of it.
     pub(super) fn is_beside_content(&self) -> bool {
-        matches!(self, Self::OthersSet { .. } | Self::HeldThere { .. })
+        matches!(
+            self,
+            Self::OthersSet { .. } | Self::HeldThere { .. } | Self::RetainedThere { .. }
+        )
     }
 
     /// For how much of a migration it may hold.

@@ -1,7 +1,11 @@
 //! Tags and locks that were changed at the source after their version had come: nothing in a list
-//! tells of them. What others have set here stays: tags are replaced where they are those that this
-//! migration gave, and a hold is lifted where this migration placed it and the source says that it
-//! is lifted there. A head without it does not say so: those who may not see holds get the same.
+//! tells of them. What others have set here stays: tags and a retention are replaced where they are
+//! those that this migration gave, and a hold is lifted where this migration placed it and the
+//! source says that it is lifted there. A head without it does not say so: those who may not see
+//! holds get the same.
+//!
+//! Before a change the ledger notes what it makes, and after the answer that it is made. A hold
+//! that stands after neither may be another's.
 
 use std::sync::Arc;
 
@@ -12,7 +16,7 @@ use hyper::body::Bytes;
 use time::OffsetDateTime;
 
 use crate::migrate::Migration;
-use crate::migrate::attributes::{Attributes, Lock, plain_tags};
+use crate::migrate::attributes::{Attributes, Lock, Retention, lasting, plain_tags};
 use crate::migrate::body::named;
 use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::ledger::Given;
@@ -21,7 +25,7 @@ use crate::migrate::settings::{leaf, parent};
 use crate::s3::checksum::{Algorithm, checksum};
 use crate::s3::{Client, Element, ListedVersion, ObjectName, S3Error, tags_of};
 
-/// What answers say of an object that never had a hold.
+/// What answers say of an object that never had a hold, or a retention.
 const NO_LOCK: &str = "NoSuchObjectLockConfiguration";
 
 /// A version at both sides.
@@ -35,15 +39,43 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn given(&self) -> Option<Given> {
+    /// What it has of this migration.
+    fn given(&self) -> Given {
         self.place.ledger.given(self.key, self.of)
     }
 
-    /// Notes what it has by now of this migration.
-    fn gave(&self, change: impl FnOnce(Given) -> Given) -> Result<(), MigrateError> {
-        let given = change(self.given().unwrap_or_default());
+    /// The same, but for changes to which no answer came.
+    fn may_have(&self) -> Given {
+        self.place.ledger.may_have(self.key, self.of)
+    }
+
+    fn giving(&self, given: Given) -> Result<(), MigrateError> {
+        self.place.ledger.giving(self.key, self.of, given)
+    }
+
+    fn gave(&self, given: Given) -> Result<(), MigrateError> {
         self.place.ledger.gave(self.key, self.of, given)
     }
+
+    /// Whether it is not known if this migration's hold stands.
+    fn is_hold_open(&self) -> bool {
+        self.given().is_held != self.may_have().is_held
+    }
+
+    /// Notes that no hold of this migration stands: one that does is another's from now on.
+    fn forget_hold(&self) -> Result<(), MigrateError> {
+        if self.given().is_held || self.is_hold_open() {
+            self.giving(self.may_have().with_hold(false))?;
+            self.gave(self.given().with_hold(false))?;
+        }
+        Ok(())
+    }
+}
+
+/// A change at the target that failed, and may have been made.
+struct Failed {
+    error: S3Error,
+    may_be_made: bool,
 }
 
 /// Whether a service says that there is a hold, or that there is none; none, where it says neither.
@@ -57,6 +89,35 @@ async fn hold(client: &Client, name: &ObjectName) -> Result<Option<bool>, S3Erro
         Some("OFF") => Some(false),
         _ => None,
     })
+}
+
+/// Whether an answer of a hold says that there is none.
+fn is_free(hold: &Result<Option<bool>, S3Error>) -> bool {
+    match hold {
+        Ok(held) => *held == Some(false),
+        Err(error) => error.code() == Some(NO_LOCK),
+    }
+}
+
+/// The retention that a service tells: a head may not tell it all that see it.
+async fn retention(client: &Client, name: &ObjectName) -> Result<Option<Retention>, MigrateError> {
+    let request = name.request(Method::GET).query("retention", "");
+    let document = match client.document(&request).await {
+        Ok((document, _)) => document,
+        Err(error) if error.code() == Some(NO_LOCK) || error.is_not_offered() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if document.name != "Retention" {
+        let problem = format!(
+            "{} does not say which retention it has, so none is brought",
+            client.endpoint().text()
+        );
+        return Err(MigrateError::Setting { problem });
+    }
+    let told = document
+        .text_of("Mode")
+        .zip(document.text_of("RetainUntilDate"));
+    Ok(told.and_then(|(mode, until)| lasting(mode, until, OffsetDateTime::now_utc())))
 }
 
 /// The document of tags, and the tags.
@@ -119,77 +180,153 @@ impl Migration {
         if plain_tags(&wanted) == plain_tags(&there) {
             return Ok(());
         }
-        let is_ours = { pair.given() }.map_or(there.is_empty(), |given| given.has_tags(&there));
+        let is_ours = pair.given().has_tags(&there) || pair.may_have().has_tags(&there);
         if !is_ours && !self.options.overwrite {
             return Err(MigrateError::OthersSet {
                 what: "the target has other tags",
             });
         }
-        self.put_document(&pair.to, "tagging", &document).await?;
-        pair.gave(|given| given.with_tags(&wanted))
+        let change = |given: Given| given.with_tags(&wanted);
+        self.change(pair, ("tagging", &document), change).await
     }
 
+    /// Brings both, whatever becomes of the other.
     async fn bring_lock(
         &self,
         pair: &Pair<'_>,
         source: &Lock,
         target: &Lock,
     ) -> Result<(), MigrateError> {
-        if let Some((mode, until)) = &source.retention
-            && source.retention != target.retention
-        {
-            let parts = vec![leaf("Mode", mode), leaf("RetainUntilDate", until)];
-            let document = parent("Retention", parts);
-            self.put_document(&pair.to, "retention", &document).await?;
-        }
-        match (source.is_held, target.is_held) {
+        let retained = match &source.retention {
+            Some(wanted) => self.bring_retention(pair, wanted, target).await,
+            None => Ok(()),
+        };
+        let held = match (source.is_held, target.is_held) {
+            (true, true) => Ok(()),
             (true, false) => self.place_hold(pair).await,
             (false, true) => self.lift_hold(pair).await,
-            _ => Ok(()),
+            (false, false) => self.see_free(pair).await,
+        };
+        retained.and(held)
+    }
+
+    /// Brings a retention where there is none, or the one that came.
+    async fn bring_retention(
+        &self,
+        pair: &Pair<'_>,
+        wanted: &Retention,
+        target: &Lock,
+    ) -> Result<(), MigrateError> {
+        let there = match &target.retention {
+            Some(there) => Some(there.clone()),
+            None => retention(&self.target, &pair.to).await?,
+        };
+        if there.as_ref() == Some(wanted) {
+            return Ok(());
         }
+        let is_ours = |there: &Retention| {
+            pair.given().has_retention(there) || pair.may_have().has_retention(there)
+        };
+        if let Some((mode, until)) = there.filter(|there| !is_ours(there)) {
+            return Err(MigrateError::RetainedThere { mode, until });
+        }
+        let (mode, until) = wanted;
+        let parts = vec![leaf("Mode", mode), leaf("RetainUntilDate", until)];
+        let document = parent("Retention", parts);
+        let change = |given: Given| given.with_retention(wanted);
+        self.change(pair, ("retention", &document), change).await
     }
 
     /// Places a hold. It is this migration's where the target says that there was none: its head
     /// may not tell all that see it.
     async fn place_hold(&self, pair: &Pair<'_>) -> Result<(), MigrateError> {
-        let was_free = match hold(&self.target, &pair.to).await {
-            Ok(Some(true)) => return Ok(()),
-            Ok(said) => said == Some(false),
-            Err(error) => error.code() == Some(NO_LOCK),
-        };
-        self.put_hold(&pair.to, "ON").await?;
-        if was_free {
-            pair.gave(|given| given.with_hold(true))?;
+        let there = hold(&self.target, &pair.to).await;
+        if matches!(there, Ok(Some(true))) {
+            return Ok(());
         }
-        Ok(())
+        if is_free(&there) {
+            pair.forget_hold()?;
+            return self.set_hold(pair, true).await;
+        }
+        let document = hold_document(true);
+        let put = self.put_document(&pair.to, "legal-hold", &document);
+        put.await.map_err(|failed| failed.error.into())
+    }
+
+    /// Sees that there is no hold at both sides: who places one from now on is another.
+    async fn see_free(&self, pair: &Pair<'_>) -> Result<(), MigrateError> {
+        if !pair.given().is_held && !pair.is_hold_open() {
+            return Ok(());
+        }
+        match { hold(&self.target, &pair.to).await }.map_err(MigrateError::from) {
+            // The head does not tell it.
+            Ok(Some(true)) => Ok(()),
+            Err(error) if error.reach() != Reach::One => Err(error),
+            Ok(_) | Err(_) => pair.forget_hold(),
+        }
     }
 
     /// Lifts a hold that this migration placed, and that is lifted at the source.
     async fn lift_hold(&self, pair: &Pair<'_>) -> Result<(), MigrateError> {
-        if !pair.given().is_some_and(|given| given.is_held) {
+        if pair.is_hold_open() {
+            let why = "may be another's by now: this migration was placing or lifting one there, \
+                       and no answer said that it was done";
+            return Err(MigrateError::HeldThere { why });
+        }
+        if !pair.given().is_held {
             let why = "this migration did not place";
             return Err(MigrateError::HeldThere { why });
         }
-        match hold(pair.client, &pair.from)
-            .await
-            .map_err(MigrateError::from)
-        {
-            Ok(Some(false)) => {}
-            Ok(Some(true)) => return Ok(()),
-            Err(error) if error.reach() != Reach::One => return Err(error),
+        match { hold(pair.client, &pair.from).await }.map_err(MigrateError::from) {
+            Ok(Some(false)) => self.set_hold(pair, false).await,
+            Ok(Some(true)) => Ok(()),
+            Err(error) if error.reach() != Reach::One => Err(error),
             Ok(None) | Err(_) => {
                 let why = "came from the source, which does not say whether it is lifted there";
-                return Err(MigrateError::HeldThere { why });
+                Err(MigrateError::HeldThere { why })
             }
         }
-        // First: one that others place meanwhile is theirs.
-        pair.gave(|given| given.with_hold(false))?;
-        self.put_hold(&pair.to, "OFF").await
     }
 
-    async fn put_hold(&self, to: &ObjectName, status: &str) -> Result<(), MigrateError> {
-        let document = parent("LegalHold", vec![leaf("Status", status)]);
-        self.put_document(to, "legal-hold", &document).await
+    /// Places or lifts a hold. Where no answer comes, the target is asked at once what it became:
+    /// later it may be another's.
+    async fn set_hold(&self, pair: &Pair<'_>, is_held: bool) -> Result<(), MigrateError> {
+        let change = |given: Given| given.with_hold(is_held);
+        let document = hold_document(is_held);
+        let error = match self.change(pair, ("legal-hold", &document), change).await {
+            Err(error) if pair.is_hold_open() => error,
+            done => return done,
+        };
+        let there = hold(&self.target, &pair.to).await;
+        let is_free = is_free(&there);
+        if !is_free && !matches!(there, Ok(Some(true))) {
+            return Err(error);
+        }
+        if is_free != is_held {
+            return pair.gave(change(pair.given()));
+        }
+        pair.giving(pair.may_have().with_hold(!is_held))?;
+        Err(error)
+    }
+
+    /// Changes something of a version at the target, and notes it.
+    async fn change(
+        &self,
+        pair: &Pair<'_>,
+        (parameter, document): (&'static str, &Element),
+        change: impl Fn(Given) -> Given,
+    ) -> Result<(), MigrateError> {
+        let before = pair.may_have();
+        pair.giving(change(before))?;
+        match self.put_document(&pair.to, parameter, document).await {
+            Ok(()) => pair.gave(change(pair.given())),
+            Err(failed) => {
+                if !failed.may_be_made {
+                    pair.giving(before)?;
+                }
+                Err(failed.error.into())
+            }
+        }
     }
 
     async fn put_document(
@@ -197,11 +334,26 @@ impl Migration {
         to: &ObjectName,
         parameter: &'static str,
         document: &Element,
-    ) -> Result<(), MigrateError> {
+    ) -> Result<(), Failed> {
         let body = Bytes::from(document.to_xml());
         let md5 = BASE64.encode(checksum(Algorithm::Md5, &body).value);
         let request = to.request(Method::PUT).query(parameter, "");
         let request = request.header("content-md5", md5).body(body, None);
-        Ok(self.target.send(&request).await.map(drop)?)
+        let (mut attempt, mut may_be_made) = (0, false);
+        loop {
+            let error = match self.target.send_once(&request).await {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            };
+            may_be_made |= error.is_without_answer() || error.is_doubtful();
+            attempt += 1;
+            let paused = self.target.pause(attempt, error).await;
+            paused.map_err(|error| Failed { error, may_be_made })?;
+        }
     }
+}
+
+fn hold_document(is_held: bool) -> Element {
+    let status = if is_held { "ON" } else { "OFF" };
+    parent("LegalHold", vec![leaf("Status", status)])
 }

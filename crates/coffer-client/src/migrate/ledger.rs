@@ -281,11 +281,16 @@ impl Ledger {
         self.known.lock().uploads.remove(&source_mark(key, of))
     }
 
-    /// Notes that a version of the source goes out: should its answer be lost, what is at the
-    /// target is known for what it is.
-    pub(super) fn sending(&self, key: &str, of: &ListedVersion) -> Result<(), MigrateError> {
+    /// Notes that a version of the source goes out with this: should its answer be lost, what is
+    /// at the target is known for what it is.
+    pub(super) fn sending(
+        &self,
+        key: &str,
+        of: &ListedVersion,
+        given: Given,
+    ) -> Result<(), MigrateError> {
         let version = hex::encode(source_mark(key, of));
-        self.note(Line::Sending { version })
+        self.note(Line::Sending { version, given })
     }
 
     /// Notes that what was stored of a version, as this and by then, is other than what was sent.
@@ -310,7 +315,7 @@ impl Ledger {
     /// Whether it went out, and it is not known whether it arrived.
     pub(super) fn was_sent(&self, key: &str, of: &ListedVersion) -> bool {
         let sending = &self.known.lock().sending;
-        sending.contains(&source_mark(key, of))
+        sending.contains_key(&source_mark(key, of))
     }
 
     /// Notes that a version is at the target, which another has stored there.

@@ -6,7 +6,7 @@ mod leaving;
 use std::sync::Arc;
 
 use crate::migrate::error::{MigrateError, Reach};
-use crate::migrate::ledger::{Given, identity};
+use crate::migrate::ledger::identity;
 use crate::migrate::place::Place;
 use crate::migrate::plan::{Both, Matched};
 use crate::migrate::report::{Line, Proof};
@@ -219,9 +219,6 @@ impl Migration {
         let crc = crc_of(Some(&landed.checksum));
         let target = (landed.identity.as_str(), landed.by);
         place.ledger.arrived(key, of, target, crc)?;
-        if landed.given != Given::default() {
-            place.ledger.gave(key, of, landed.given)?;
-        }
         let name = place.at_target(key);
         self.tell(&Event::Done(&Moved {
             from: place.what(key, of),

@@ -46,8 +46,6 @@ pub(super) struct Landed {
     pub(super) etag: String,
     pub(super) checksum: Checksum,
     pub(super) proof: Proof,
-    /// What it was stored with.
-    pub(super) given: Given,
 }
 
 /// An upload under way, as all its parts see it.
@@ -55,6 +53,7 @@ struct Upload {
     name: ObjectName,
     begun: Begun,
     body: Body,
+    given: Given,
     /// The kind of checksum that the source tells, if it can be put together of parts' ones.
     also: Option<Algorithm>,
 }
@@ -85,8 +84,6 @@ impl Migration {
             let what = place.what(key, of);
             self.tell(&Event::Note(&format!("{what}: {lost} does not come along")));
         }
-        let tags = opened.tags.as_deref().unwrap_or_default();
-        let given = Given::new(tags, opened.attributes.lock.is_held);
         let name = place.at_target(key);
         let is_whole = small && opened.whole.is_some();
         let (stored, sum, is_told) = if let Some(whole) = opened.whole.clone().filter(|_| small) {
@@ -101,8 +98,7 @@ impl Migration {
         };
         let identity_there = identity(stored_id(&stored), &stored.etag);
         let by = self.there_by(place, &name, &stored, is_whole).await;
-        let given = (given, by);
-        let proven = self.proven(&name, stored, (sum, is_told), given).await;
+        let proven = self.proven(&name, stored, (sum, is_told), by).await;
         if let Err(MigrateError::Mover(MoverError::StoredOtherwise { .. })) = &proven {
             // It is of this migration, and the next run puts the right one there.
             place.ledger.spoilt(key, (&identity_there, by))?;
@@ -116,7 +112,7 @@ impl Migration {
         name: &ObjectName,
         stored: Stored,
         (sum, is_told): (Checksum, bool),
-        (given, by): (Given, Option<u32>),
+        by: Option<u32>,
     ) -> Result<Landed, MigrateError> {
         let version_id = stored_id(&stored).map(str::to_owned);
         let told = match stored.checksum.filter(|told| told.algorithm == ALGORITHM) {
@@ -138,7 +134,6 @@ impl Migration {
             version_id,
             checksum: sum,
             by,
-            given,
             proof: if is_told {
                 Proof::BothTell
             } else {
@@ -180,7 +175,7 @@ impl Migration {
             request: &request,
             body: &whole,
         };
-        let stored = self.store(what, name, seen, &write, &sum).await?;
+        let stored = { self.store(what, name, seen, &write, (&sum, opened.given())) }.await?;
         Ok((stored, sum, opened.told.is_some()))
     }
 
@@ -193,7 +188,7 @@ impl Migration {
         opened: Opened,
     ) -> Result<(Stored, Checksum, bool), MigrateError> {
         let headers = opened.attributes.to_store(opened.tags.clone());
-        let what = (&**place, key, of);
+        let (what, given) = ((&**place, key, of), opened.given());
         let (mut begun, mut before) = self.begun(what, name, &headers).await?;
         let told = { opened.told }.filter(|told| told.algorithm.crc().is_some());
         let also = told.as_ref().map(|told| told.algorithm);
@@ -203,6 +198,7 @@ impl Migration {
                 name: name.clone(),
                 begun,
                 body: opened.body.clone(),
+                given,
                 also: also.filter(|also| *also != ALGORITHM),
             };
             let upload = Arc::new(upload);
@@ -275,7 +271,8 @@ impl Migration {
             parts: &done,
             whole,
         };
-        let stored = self.store(what, &upload.name, seen, &write, &sum).await?;
+        let storing = self.store(what, &upload.name, seen, &write, (&sum, upload.given));
+        let stored = storing.await?;
         Ok((stored, sum, is_told))
     }
 

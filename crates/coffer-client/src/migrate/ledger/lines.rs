@@ -59,15 +59,26 @@ pub(super) enum Line {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<u32>,
     },
-    /// A version goes out, and may arrive without an answer that says so.
-    Sending { version: String },
+    /// A version goes out with this, and may arrive without an answer that says so.
+    Sending {
+        version: String,
+        #[serde(flatten)]
+        given: Given,
+    },
     /// It did not arrive.
     Unsent { version: String },
-    /// What a version that arrived has of this migration's: the mark of its tags, and a hold.
+    /// What a version that arrived has of this migration's.
     Given {
         version: String,
-        tags: String,
-        is_held: bool,
+        #[serde(flatten)]
+        given: Given,
+    },
+    /// What it may have of it: the target is asked for a change, and no answer says yet that it
+    /// was made.
+    Giving {
+        version: String,
+        #[serde(flatten)]
+        given: Given,
     },
     /// What a bucket that this migration made had of a setting from the first.
     Found { setting: String, document: String },
@@ -108,12 +119,55 @@ pub(in crate::migrate) struct Part {
     pub(in crate::migrate) crc: u64,
 }
 
-/// Tags, and a legal hold, that a version has of this migration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Tags, a legal hold and a retention that a version has of this migration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "GivenText", into = "GivenText")]
 pub(in crate::migrate) struct Given {
     /// None but zeros where it has no tags.
     pub(super) tags: Mark,
     pub(in crate::migrate) is_held: bool,
+    /// None but zeros where it has none. Earlier ledgers do not tell it.
+    pub(super) retention: Mark,
+}
+
+/// The same as it stands in a line.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct GivenText {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    tags: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_held: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    retention: String,
+}
+
+impl From<GivenText> for Given {
+    fn from(text: GivenText) -> Self {
+        Self {
+            tags: mark_of(&text.tags),
+            is_held: text.is_held,
+            retention: mark_of(&text.retention),
+        }
+    }
+}
+
+impl From<Given> for GivenText {
+    fn from(given: Given) -> Self {
+        let text = |mark: Mark| {
+            let is_none = mark == Mark::default();
+            if is_none {
+                String::new()
+            } else {
+                hex::encode(mark)
+            }
+        };
+        Self {
+            tags: text(given.tags),
+            is_held: given.is_held,
+            retention: text(given.retention),
+        }
+    }
 }
 
 pub(super) struct Arrived {
@@ -130,8 +184,8 @@ pub(super) struct Known {
     pub(super) arrived: HashMap<Mark, Arrived>,
     /// All that this migration ever stored at the target, and by which second it was there.
     pub(super) ours: HashMap<Mark, u32>,
-    /// What was sent, and whose answer is not known.
-    pub(super) sending: HashSet<Mark>,
+    /// What was sent, and whose answer is not known, with what it has then.
+    pub(super) sending: HashMap<Mark, Given>,
     /// Whether a version that came had an id at the source.
     pub(super) has_ids: bool,
     /// Versions with uploads that the source still has.
@@ -139,6 +193,8 @@ pub(super) struct Known {
     pub(super) uploads: HashMap<Mark, (Begun, Vec<Part>)>,
     /// What versions that arrived have of this migration's, where they have any.
     pub(super) given: HashMap<Mark, Given>,
+    /// What they may have of it, where no answer tells.
+    pub(super) giving: HashMap<Mark, Given>,
     /// What the bucket had when this migration made it, and this migration has not changed since.
     pub(super) found: HashMap<String, String>,
     /// Folders of the source that were of other file systems than those around them.
@@ -154,6 +210,24 @@ impl Known {
         let mut uploads = self.uploads.values_mut();
         if let Some((_, parts)) = uploads.find(|(begun, _)| begun.upload_id == upload_id) {
             parts.push(part);
+        }
+    }
+
+    /// A version came, with this, in the place of what came of it before.
+    fn came_with(&mut self, source: Mark, given: Given) {
+        self.giving.remove(&source);
+        if given == Given::default() {
+            self.given.remove(&source);
+        } else {
+            self.given.insert(source, given);
+        }
+    }
+
+    /// No more is noted of a change than of what is.
+    fn settle(&mut self, source: Mark) {
+        let given = self.given.get(&source).copied().unwrap_or_default();
+        if self.giving.get(&source) == Some(&given) {
+            self.giving.remove(&source);
         }
     }
 }
@@ -200,9 +274,9 @@ pub(super) fn take(known: &mut Known, line: Line) {
             let by = by.unwrap_or(u32::MAX);
             known.has_ids |= version != "null";
             known.ours.insert(target, by);
-            known.sending.remove(&source);
+            let sent = known.sending.remove(&source);
             known.uploads.remove(&source);
-            known.given.remove(&source);
+            known.came_with(source, sent.unwrap_or_default());
             known.arrived.insert(source, Arrived { target, by, crc });
         }
         Line::Same {
@@ -215,24 +289,23 @@ pub(super) fn take(known: &mut Known, line: Line) {
             let target = mark(&[&key, &target]);
             let crc = crc64nvme.and_then(|text| u64::from_str_radix(&text, 16).ok());
             let by = u32::MAX;
-            known.given.remove(&source);
+            known.came_with(source, Given::default());
             known.arrived.insert(source, Arrived { target, by, crc });
         }
         Line::Spoilt { key, target, by } => {
             let by = by.unwrap_or(u32::MAX);
             known.ours.insert(mark(&[&key, &target]), by);
         }
-        Line::Given {
-            version,
-            tags,
-            is_held,
-        } => {
-            let tags = mark_of(&tags);
-            let given = Given { tags, is_held };
+        Line::Given { version, given } => {
             known.given.insert(mark_of(&version), given);
+            known.settle(mark_of(&version));
         }
-        Line::Sending { version } => {
-            known.sending.insert(mark_of(&version));
+        Line::Giving { version, given } => {
+            known.giving.insert(mark_of(&version), given);
+            known.settle(mark_of(&version));
+        }
+        Line::Sending { version, given } => {
+            known.sending.insert(mark_of(&version), given);
         }
         Line::Unsent { version } => {
             known.sending.remove(&mark_of(&version));

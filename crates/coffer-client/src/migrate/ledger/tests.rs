@@ -1,6 +1,7 @@
 //! What a ledger knows later.
 
 use super::*;
+use crate::migrate::attributes::Lock;
 use crate::s3::ListedObject;
 
 fn version(id: &str, etag: &str) -> ListedVersion {
@@ -86,8 +87,9 @@ fn the_same_of_others_is_theirs_and_what_was_sent_is_known() {
     let (source, target) = (version("v1", "\"a\""), version("null", "\"b\""));
     ledger.same("k", &source, "e:b", Some(7)).unwrap();
     let (lost, refused) = (version("v2", "c"), version("v3", "d"));
-    ledger.sending("k", &lost).unwrap();
-    ledger.sending("k", &refused).unwrap();
+    let held = Given::default().with_hold(true);
+    ledger.sending("k", &lost, held).unwrap();
+    ledger.sending("k", &refused, held).unwrap();
     ledger.unsent("k", &refused).unwrap();
     ledger.set("cors", "<a/>").unwrap();
     ledger.set("policy", "{}").unwrap();
@@ -99,6 +101,8 @@ fn the_same_of_others_is_theirs_and_what_was_sent_is_known() {
     assert!(ledger.was_sent("k", &lost) && !ledger.was_sent("k", &refused));
     ledger.arrived("k", &lost, ("v:x", None), None).unwrap();
     assert!(!ledger.was_sent("k", &lost));
+    // It has what it was sent with.
+    assert_eq!(ledger.given("k", &lost), held);
     assert_eq!(ledger.has_set("cors").as_deref(), Some("<a/>"));
     assert_eq!(ledger.has_set("policy"), None);
 }
@@ -170,8 +174,19 @@ fn what_was_given_and_what_stands_is_known_later() {
     let ledger = open();
     let (one, other) = (version("v1", "a"), version("v2", "b"));
     ledger.arrived("k", &one, ("v:x", None), None).unwrap();
-    ledger.gave("k", &one, Given::new("b=2&a=1", true)).unwrap();
-    ledger.gave("k", &other, Given::new("", true)).unwrap();
+    let until = |until: &str| ("GOVERNANCE".to_owned(), until.to_owned());
+    let lock = Lock {
+        retention: Some(until("2099-01-02T03:04:05.6Z")),
+        is_held: true,
+    };
+    ledger
+        .gave("k", &one, Given::new("b=2&a=1", &lock))
+        .unwrap();
+    ledger
+        .gave("k", &other, Given::default().with_hold(true))
+        .unwrap();
+    let pending = ledger.given("k", &other).with_hold(false);
+    ledger.giving("k", &other, pending).unwrap();
     ledger.found("cors", "<found/>").unwrap();
     ledger.found("tagging", "<found/>").unwrap();
     ledger.set("cors", "<set/>").unwrap();
@@ -179,15 +194,18 @@ fn what_was_given_and_what_stands_is_known_later() {
     ledger.set("policy", "").unwrap();
     drop(ledger);
     let ledger = open();
-    let given = ledger.given("k", &one).unwrap();
+    let given = ledger.given("k", &one);
+    assert_eq!(ledger.may_have("k", &one), given);
     assert!(given.is_held && given.has_tags("a=1&b=2") && !given.has_tags("a=1"));
-    let given = given.with_hold(false).with_tags("");
-    assert_eq!(given, Given::default());
-    let given = ledger.given("k", &other).unwrap();
-    assert!(given.has_tags(""));
+    assert!(given.has_retention(&until("2099-01-02T03:04:05Z")));
+    assert!(!given.has_retention(&until("2099-01-02T03:04:06Z")));
+    let given = ledger.given("k", &other);
+    assert!(given.has_tags("") && given.is_held && !ledger.may_have("k", &other).is_held);
+    ledger.gave("k", &other, pending).unwrap();
+    assert_eq!(ledger.may_have("k", &other), Given::default());
     // What arrives anew has what it is given then.
     ledger.arrived("k", &one, ("v:y", None), None).unwrap();
-    assert_eq!(ledger.given("k", &one), None);
+    assert_eq!(ledger.given("k", &one), Given::default());
     assert_eq!(ledger.stands("cors").as_deref(), Some("<set/>"));
     assert_eq!(ledger.stands("tagging").as_deref(), Some("<found/>"));
     assert_eq!(

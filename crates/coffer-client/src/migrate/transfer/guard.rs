@@ -14,6 +14,7 @@ use time::OffsetDateTime;
 
 use crate::migrate::Migration;
 use crate::migrate::error::MigrateError;
+use crate::migrate::ledger::Given;
 use crate::migrate::place::Place;
 use crate::migrate::transfer::Seen;
 use crate::s3::checksum::Checksum;
@@ -70,7 +71,7 @@ impl Migration {
         name: &ObjectName,
         seen: &Seen,
         write: &Write<'_>,
-        sum: &Checksum,
+        (sum, given): (&Checksum, Given),
     ) -> Result<Stored, MigrateError> {
         let condition = seen.condition();
         // Without a condition, what is written between the look and the write is lost. One on an
@@ -79,7 +80,7 @@ impl Migration {
         if looks && !seen.is(self.head_there(name).await?.as_ref()) {
             return Err(MigrateError::ChangedThere);
         }
-        place.ledger.sending(key, of)?;
+        place.ledger.sending(key, of, given)?;
         let sent = matches!(write, Write::Whole { .. }).then(|| self.sent());
         let (failures, counted) = counting(sent.clone());
         let error = match self
@@ -191,7 +192,7 @@ impl Migration {
         if !seen.is(self.head_there(name).await?.as_ref()) {
             return Err(MigrateError::ChangedThere);
         }
-        place.ledger.sending(key, of)?;
+        place.ledger.sending(key, of, Given::default())?;
         let (failures, sent) = counting(None);
         match self.marked(name, seen, sent).await {
             Ok(Some(id)) => Ok(id),
