@@ -1,6 +1,8 @@
 """coffer migrate, whose changes at the target are made or not while no answer says so: what came is
 known for what it is, and what others set since is theirs."""
 
+import json
+
 import pytest
 
 from harness.migration import Migrator
@@ -120,3 +122,59 @@ def test_a_hold_that_was_placed_after_a_kill_is_this_servers(migrator, between, 
     [told] = run.failed.values()
     assert "no answer" in told["message"]
     assert is_held(s3, bucket)
+
+
+@pytest.mark.parametrize("looks_again", [False, True])
+def test_a_policy_that_came_without_an_answer_goes_with_the_source(
+    migrator, between, old, s3, looks_again
+):
+    bucket = f"killed-at-the-policy-{looks_again}".lower()
+    old.create_bucket(Bucket=bucket)
+    statement = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:DeleteObject",
+        "Resource": f"arn:aws:s3:::{bucket}/*",
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    old.put_bucket_policy(Bucket=bucket, Policy=policy)
+    only = ("--bucket", bucket)
+
+    def is_policy(method, path):
+        return method == "PUT" and "?policy" in path
+
+    killed_at(migrator, between, is_policy, *only)
+    if looks_again:
+        migrator.migrate(*only)
+    assert s3.get_bucket_policy(Bucket=bucket)["Policy"]
+    old.delete_bucket_policy(Bucket=bucket)
+    assert migrator.migrate(*only, "--check", code=1).codes() == ["differs"]
+    migrator.migrate(*only, "--delete")
+    with pytest.raises(s3.exceptions.ClientError, match="NoSuchBucketPolicy"):
+        s3.get_bucket_policy(Bucket=bucket)
+
+
+def test_a_policy_that_was_refused_and_is_set_here_stays(migrator, old, s3):
+    bucket = "refused-and-set-here"
+    statement = {
+        "Effect": "Allow",
+        "Principal": "*",
+        "Action": "s3:GetObject",
+        "Resource": f"arn:aws:s3:::{bucket}/*",
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    names = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+    blocks = dict.fromkeys(names, True)
+    for server in (old, s3):
+        server.create_bucket(Bucket=bucket)
+    s3.put_public_access_block(Bucket=bucket, PublicAccessBlockConfiguration=blocks)
+    old.delete_public_access_block(Bucket=bucket)
+    old.put_bucket_policy(Bucket=bucket, Policy=policy)
+    only = ("--bucket", bucket)
+    migrator.migrate(*only, code=1)
+    s3.delete_public_access_block(Bucket=bucket)
+    s3.put_bucket_policy(Bucket=bucket, Policy=policy)
+    migrator.migrate(*only)
+    old.delete_bucket_policy(Bucket=bucket)
+    migrator.migrate(*only, "--delete")
+    assert json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"])["Statement"] == [statement]

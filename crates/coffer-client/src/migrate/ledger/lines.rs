@@ -82,7 +82,8 @@ pub(super) enum Line {
     },
     /// What a bucket that this migration made had of a setting from the first.
     Found { setting: String, document: String },
-    /// A setting of the bucket is being made this, and no answer says yet that it was.
+    /// A setting of the bucket is being made this, and no answer says yet that it was; if it is
+    /// empty, none is.
     Setting { setting: String, document: String },
     /// A setting of the bucket was made this; if it is empty, it was removed.
     Set { setting: String, document: String },
@@ -331,6 +332,9 @@ fn take_of_bucket(known: &mut Known, line: Line) {
             known.mounts.insert(folder);
         }
         Line::NoMounts => known.mounts.clear(),
+        Line::Setting { setting, document } if document.is_empty() => {
+            known.setting.remove(&setting);
+        }
         Line::Setting { setting, document } => {
             known.setting.insert(setting, document);
         }

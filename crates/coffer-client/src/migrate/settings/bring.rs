@@ -38,16 +38,19 @@ fn other_rule() -> MigrateError {
     MigrateError::Setting { problem }
 }
 
+/// Whether the target says what was noted of a setting.
+fn says(there: &Element, noted: &str, read: Read) -> bool {
+    Element::parse(noted.as_bytes())
+        .is_ok_and(|noted| read(there.clone(), &noted).says_the_same(&read(noted.clone(), &noted)))
+}
+
 /// Whether what the target has of a setting is of this migration's doing, or nothing.
 fn is_ours(ledger: &Ledger, parameter: &str, there: Option<&Element>, read: Read) -> bool {
     let Some(there) = there else {
         // What came was removed here, unless it is what a new bucket has.
         return ledger.has_set(parameter).is_none();
     };
-    let is_there = |ours: String| {
-        Element::parse(ours.as_bytes())
-            .is_ok_and(|ours| read(there.clone(), &ours).says_the_same(&read(ours.clone(), &ours)))
-    };
+    let is_there = |ours: String| says(there, &ours, read);
     let (stands, may_stand) = (ledger.stands(parameter), ledger.may_stand(parameter));
     let is_bare_lock = stands.is_none() && parameter == LOCK && !has_rule(there);
     is_bare_lock || stands.into_iter().chain(may_stand).any(is_there)
@@ -100,8 +103,13 @@ impl Migration {
             return Ok(());
         }
         let there = self.set_there(place, parameter).await?;
-        let is_same = |there: &Element| read(there.clone(), wanted).says_the_same(wanted);
-        if there.as_ref().is_some_and(is_same) {
+        let is_same = |there: &&Element| read((*there).clone(), wanted).says_the_same(wanted);
+        if let Some(there) = there.as_ref().filter(is_same) {
+            let may_stand = place.ledger.may_stand(parameter);
+            if may_stand.is_some_and(|noted| says(there, &noted, read)) {
+                // No answer told so yet.
+                place.ledger.set(parameter, &there.to_xml())?;
+            }
             return Ok(());
         }
         if self.options.mode == Mode::Check {
@@ -116,13 +124,31 @@ impl Migration {
         if self.options.mode == Mode::Plan {
             return Ok(());
         }
-        let body = wanted.to_xml();
-        place.ledger.setting(parameter, &body)?;
-        set(&self.target, &place.to, parameter, body.into_bytes()).await?;
+        self.set_noted(place, parameter, wanted.to_xml()).await?;
         // Servers may say it in their own words.
         let told = self.set_there(place, parameter).await?;
         let told = told.as_ref().unwrap_or(wanted).to_xml();
         place.ledger.set(parameter, &told)
+    }
+
+    /// Sets a setting. What it is to be is noted before, should no answer tell that it is.
+    pub(super) async fn set_noted(
+        &self,
+        place: &Place,
+        parameter: &'static str,
+        body: String,
+    ) -> Result<(), MigrateError> {
+        let before = place.ledger.may_stand(parameter).unwrap_or_default();
+        place.ledger.setting(parameter, &body)?;
+        let done = set(&self.target, &place.to, parameter, body.into_bytes()).await;
+        if let Err(error) = &done
+            && !error.is_without_answer()
+            && !error.is_doubtful()
+        {
+            // It is not: where it is set some day, that is another's doing.
+            place.ledger.setting(parameter, &before)?;
+        }
+        Ok(done?)
     }
 
     /// Whether what others set or removed may be made what it is at the source.

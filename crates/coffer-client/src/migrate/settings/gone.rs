@@ -23,14 +23,17 @@ impl Migration {
         parameter: &'static str,
     ) -> Result<(), MigrateError> {
         // Object lock can't be taken off a bucket, and its document says so at the source as well.
-        let Some(ours) = place
-            .ledger
-            .has_set(parameter)
-            .filter(|_| parameter != LOCK)
-        else {
+        if parameter == LOCK {
             return Ok(());
-        };
-        if !self.is_still(place, parameter, &ours).await? {
+        }
+        let ledger = &place.ledger;
+        let mut is_still = false;
+        for ours in [ledger.has_set(parameter), ledger.may_stand(parameter)] {
+            if let Some(ours) = ours.filter(|_| !is_still) {
+                is_still = self.is_still(place, parameter, &ours).await?;
+            }
+        }
+        if !is_still {
             return Ok(());
         }
         match self.options.mode {

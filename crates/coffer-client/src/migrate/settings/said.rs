@@ -127,7 +127,12 @@ impl Migration {
     /// # Errors
     /// That it came.
     pub(super) fn unsaid(&self, place: &Place, parameter: &str) -> Result<(), MigrateError> {
-        if place.ledger.has_set(parameter).is_none() {
+        let ledger = &place.ledger;
+        if ledger
+            .has_set(parameter)
+            .or_else(|| ledger.may_stand(parameter))
+            .is_none()
+        {
             return Ok(());
         }
         let problem = "it came from the source, which does not say whether it still has it: the \

@@ -7,7 +7,7 @@ use hyper::body::Bytes;
 use super::bring::as_it_is;
 use super::said::{Said, policy, there};
 use super::{
-    BLOCKS, OWNERSHIP, POLICY, is_unset, leaf, of_bucket, other_document, parent, set, setting,
+    BLOCKS, OWNERSHIP, POLICY, is_unset, leaf, of_bucket, other_document, parent, setting,
 };
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
@@ -121,7 +121,15 @@ impl Migration {
             return Ok(());
         }
         let found = there(policy(&self.target, &place.to).await?)?;
-        if found.as_ref().is_some_and(|it| are_same(it, wanted)) {
+        let may_stand = place.ledger.may_stand(POLICY);
+        let is_noted = |there: &Bytes| {
+            { may_stand.as_ref() }.is_some_and(|noted| are_same(there, noted.as_bytes()))
+        };
+        if let Some(there) = found.as_ref().filter(|it| are_same(it, wanted)) {
+            if is_noted(there) {
+                // No answer told so yet.
+                place.ledger.set(POLICY, &String::from_utf8_lossy(there))?;
+            }
             return Ok(());
         }
         if self.options.mode == Mode::Check {
@@ -131,13 +139,14 @@ impl Migration {
             (Some(ours), Some(found)) => are_same(found, ours.as_bytes()),
             (ours, found) => ours.is_none() && found.is_none(),
         };
-        if !is_ours {
+        if !is_ours && !found.as_ref().is_some_and(is_noted) {
             self.may_replace(found.is_some())?;
         }
         if self.options.mode == Mode::Plan {
             return Ok(());
         }
-        let done = set(&self.target, &place.to, POLICY, wanted.to_vec()).await;
+        let body = String::from_utf8_lossy(wanted).into_owned();
+        let done = self.set_noted(place, POLICY, body).await;
         done.map_err(|error| refused_policy(error, &place.to))?;
         // Servers may say it in their own words.
         let told = there(policy(&self.target, &place.to).await?)?;
@@ -168,12 +177,15 @@ fn all_blocks(document: &Element) -> Element {
 }
 
 /// What a target's refusal of a policy means: the access key may do a lot, and is not the matter.
-fn refused_policy(error: S3Error, bucket: &str) -> MigrateError {
-    let S3Error::Refused { code, message, .. } = &error else {
-        return error.into();
+fn refused_policy(error: MigrateError, bucket: &str) -> MigrateError {
+    let MigrateError::Mover(moving) = &error else {
+        return error;
+    };
+    let Some(S3Error::Refused { code, message, .. }) = moving.s3() else {
+        return error;
     };
     if code != "AccessDenied" {
-        return error.into();
+        return error;
     }
     let advice = if message.contains("BlockPublicPolicy") {
         format!(
@@ -221,7 +233,7 @@ mod tests {
                 retry_after: None,
                 outcome: None,
             };
-            refused_policy(error, "films").to_string()
+            refused_policy(error.into(), "films").to_string()
         };
         let blocked = refused("Access Denied: BlockPublicPolicy is on");
         assert!(
