@@ -52,7 +52,11 @@ class Source(BaseHTTPRequestHandler):
         elif "list-type" in query:
             row = '<Contents><Key>k</Key><Size>1</Size><ETag>"e"</ETag></Contents>'
             self.answer(200, f"<ListBucketResult>{row}</ListBucketResult>")
-        elif path.path.count("/") == 2 and not query:
+        elif "versions" in query and self.server.has_ids:
+            version = "<Key>k</Key><VersionId>1</VersionId><IsLatest>true</IsLatest>"
+            version = f'<Version>{version}<Size>1</Size><ETag>"e"</ETag></Version>'
+            self.answer(200, f"<ListVersionsResult>{version}</ListVersionsResult>")
+        elif path.path.count("/") == 2 and not query.keys() - {"versionId"}:
             self.answer(200, "x")
         else:
             self.answer(501, "<Error><Code>NotImplemented</Code></Error>")
@@ -84,7 +88,7 @@ def test_what_is_not_told_is_not_gone(server, s3, tmp_path, number):
     }
     policy = {"Version": "2012-10-17", "Statement": [statement]}
     settings = {"policy": (200, json.dumps(policy)), "cors": (200, CORS)}
-    with answering(Source, settings=settings, headers={}) as source:
+    with answering(Source, settings=settings, headers={}, has_ids=False) as source:
         migrator = migrating(server, tmp_path, source)
         options = {"source": f"{migrator.source}/{bucket}"}
         migrator.migrate(**options)
@@ -105,25 +109,25 @@ def test_what_is_not_told_is_not_gone(server, s3, tmp_path, number):
 
 
 def test_a_service_without_settings_has_none_to_name(server, tmp_path):
-    with answering(Source, settings={}, headers={}) as source:
+    with answering(Source, settings={}, headers={}, has_ids=False) as source:
         migrator = migrating(server, tmp_path, source)
         run = migrator.migrate(source=f"{migrator.source}/without-settings")
         assert run.failed == {}
 
 
+@pytest.mark.parametrize("has_ids", [False, True])
 @pytest.mark.parametrize("number", range(2, 5))
-def test_a_lock_that_is_not_told_is_looked_for(server, s3, tmp_path, number):
-    """A hold that only HEAD tells does not get lost with the lock configuration."""
-    bucket = f"lock-untold-{number}"
+def test_a_lock_that_is_not_told_is_looked_for(server, s3, tmp_path, number, has_ids):
+    """A hold that only HEAD tells does not get lost with the lock configuration: of a bucket that
+    says that it keeps versions, or, where it does not say so either, lists their ids."""
+    bucket = f"lock-untold-{number}-{has_ids}".lower()
+    enabled = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
     settings = {
         "object-lock": ANSWERS[number - 1],
-        "versioning": (
-            200,
-            "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>",
-        ),
+        "versioning": ANSWERS[number - 1] if has_ids else (200, enabled),
     }
     headers = {"x-amz-object-lock-legal-hold": "ON"}
-    with answering(Source, settings=settings, headers=headers) as source:
+    with answering(Source, settings=settings, headers=headers, has_ids=has_ids) as source:
         migrator = migrating(server, tmp_path, source)
         run = migrator.migrate(source=f"{migrator.source}/{bucket}", code=1)
         assert run.counts(bucket)[2] == 1

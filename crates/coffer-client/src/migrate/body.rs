@@ -127,10 +127,10 @@ pub(super) fn named(bucket: &str, key: &str, version: &ListedVersion) -> ObjectN
     }
 }
 
-/// Opens a version of a bucket, in which there may be locks. Small ones come whole at once.
+/// Opens a version of a bucket, which may be locked. Small ones come whole at once.
 pub(super) async fn open_object(
     client: &Arc<Client>,
-    (bucket, has_locks): (&str, bool),
+    (bucket, may_be_locked): (&str, bool),
     version: &ListedVersion,
 ) -> Result<Opened, MigrateError> {
     let object = &version.object;
@@ -151,7 +151,7 @@ pub(super) async fn open_object(
     let now = OffsetDateTime::now_utc();
     let mut attributes = Attributes::of_headers(&headers, now);
     // Not all services tell of locks in the answer to GET.
-    if has_locks && whole.is_some() && attributes.lock == Lock::default() {
+    if may_be_locked && whole.is_some() && attributes.lock == Lock::default() {
         let head = client.head_object(&name).await?;
         attributes.lock = Attributes::of_headers(&head.headers, now).lock;
     }

@@ -18,7 +18,7 @@ use crate::migrate::error::{MigrateError, Reach};
 use crate::migrate::ledger::Ledger;
 use crate::migrate::name::Work;
 use crate::migrate::names::Name;
-use crate::migrate::place::{Place, Versioning};
+use crate::migrate::place::{Locks, Place, Versioning};
 use crate::migrate::plan::Both;
 use crate::migrate::report::BucketReport;
 use crate::migrate::settings::{Before, versioning};
@@ -142,7 +142,7 @@ impl Migration {
         let place = Arc::new(Place {
             ledger,
             from: from.to_owned(),
-            has_locks: before.as_ref().is_some_and(|before| before.may_lock),
+            locks: { before.as_ref() }.map_or(Locks::None, |before| before.locks),
             source_keeps: keeps_versions(before.as_ref()),
             folder: self.origin.folder(from),
             client,

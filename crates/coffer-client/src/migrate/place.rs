@@ -23,12 +23,31 @@ pub(super) enum Versioning {
     Suspended,
 }
 
+/// Which objects of a bucket may be locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Locks {
+    None,
+    /// Versions with ids of their own.
+    WithIds,
+    All,
+}
+
+impl Locks {
+    fn may_be_on(self, version: &ListedVersion) -> bool {
+        match self {
+            Self::None => false,
+            Self::WithIds => version.version_id != "null",
+            Self::All => true,
+        }
+    }
+}
+
 /// A bucket of the source and where it goes.
 pub(super) struct Place {
     /// Its name at the source; of one folder, nothing.
     pub(super) from: String,
-    /// Whether its objects may be locked.
-    pub(super) has_locks: bool,
+    /// Which of its objects may be locked.
+    pub(super) locks: Locks,
     /// Whether the source keeps versions: then an older one that is gone there is a difference.
     pub(super) source_keeps: bool,
     /// Where it is read, if it is no folder.
@@ -92,7 +111,10 @@ impl Place {
         version: &ListedVersion,
     ) -> Result<Opened, MigrateError> {
         match (&self.client, &self.folder) {
-            (Some(client), _) => open_object(client, (&self.from, self.has_locks), version).await,
+            (Some(client), _) => {
+                let may_be_locked = self.locks.may_be_on(version);
+                open_object(client, (&self.from, may_be_locked), version).await
+            }
             (None, Some(folder)) => open_file((folder, self.follows_links), key, version).await,
             (None, None) => Err(MigrateError::Absent),
         }

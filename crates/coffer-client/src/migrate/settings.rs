@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::Ledger;
-use crate::migrate::place::{Place, Versioning};
+use crate::migrate::place::{Locks, Place, Versioning};
 use crate::migrate::{Migration, Mode};
 use crate::s3::checksum::{Algorithm, checksum};
 use crate::s3::{Client, Element, Request, S3Error};
@@ -98,8 +98,8 @@ pub(super) struct Before {
     pub(super) versioning: Versioning,
     /// Its lock configuration, if it has object lock.
     pub(super) lock: Option<Element>,
-    /// Whether objects may be locked: where it keeps versions and does not say, they may be.
-    pub(super) may_lock: bool,
+    /// Which objects may be locked: where it keeps versions and does not say, all may be.
+    pub(super) locks: Locks,
 }
 
 fn of_bucket(method: Method, bucket: &str, parameter: &'static str) -> Request {
@@ -213,8 +213,15 @@ impl Before {
             Said::Unknown => (None, true),
         };
         let versioning = versioning(client, bucket).await?;
+        let locks = match versioning {
+            _ if lock.is_some() => Locks::All,
+            Versioning::Enabled if is_unknown => Locks::All,
+            // It may not say that it keeps versions either; their ids do.
+            Versioning::Never if is_unknown => Locks::WithIds,
+            _ => Locks::None,
+        };
         Ok(Self {
-            may_lock: lock.is_some() || is_unknown && versioning == Versioning::Enabled,
+            locks,
             versioning,
             lock,
         })
