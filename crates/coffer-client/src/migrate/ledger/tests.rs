@@ -226,3 +226,28 @@ fn what_was_given_and_what_stands_is_known_later() {
         (None, None)
     );
 }
+
+#[test]
+fn lines_of_earlier_ledgers_are_known_and_tell_less() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Ledger::open(folder.path(), "s", "t", true).unwrap();
+    let of = version("v1", "a");
+    let at = hex::encode(source_mark("k", &of));
+    let tags = hex::encode(mark(&["a=1"]));
+    let begun = r#"{"key":"k","upload_id":"u","compares":true,"part_bytes":5}"#;
+    let lines = [
+        format!(r#"{{"line":"sending","version":"{at}"}}"#),
+        format!(r#"{{"line":"given","version":"{at}","tags":"{tags}","is_held":true}}"#),
+        format!(r#"{{"line":"begun","version":"{at}","begun":{begun}}}"#),
+    ];
+    let path = open().path;
+    fs::write(&path, lines.join("\n")).unwrap();
+    let ledger = open();
+    assert!(ledger.was_sent("k", &of));
+    let given = ledger.given("k", &of);
+    assert!(given.is_held && given.has_tags("a=1"));
+    let lock = Lock::default();
+    assert_eq!(given, Given::new("a=1", &lock).with_hold(true));
+    let (begun, _) = ledger.upload_of("k", &of).unwrap();
+    assert_ne!(begun.headers, mark_of_headers(&[]));
+}
