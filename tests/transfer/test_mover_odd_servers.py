@@ -102,3 +102,11 @@ def test_right_ranges_come(tmp_path):
         mover = odd.mover(tmp_path / "home")
         mover.run("get", "s3://b/k", "out")
         assert (mover.home / "out").read_bytes() == DATA
+
+
+def test_a_server_without_ranges_is_named_as_one(tmp_path):
+    with Odd(lambda *_: (200, {"etag": '"a"'}, DATA)) as odd:
+        mover = odd.mover(tmp_path / "home")
+        _, told = mover.run("get", "s3://b/k", "out", code=1)
+        assert "knows no ranges" in told and "login page" not in told
+        assert not (mover.home / "out").exists()

@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
 use crate::error::ClientError;
-use crate::limits::S3_MESSAGE_CHARACTERS;
+use crate::limits::{PART_BYTES, S3_MESSAGE_CHARACTERS};
 use crate::s3::xml::Element;
 
 mod access;
@@ -68,6 +68,17 @@ pub enum S3Error {
         prefix: String,
         /// What is listed.
         key: String,
+    },
+    /// It gives whole objects alone.
+    #[error(
+        "{endpoint} gave the whole object where a part of it was asked for: it knows no ranges, by \
+         which objects of more than {mib} MiB are fetched, and the rest of any after a break; `aws \
+         s3api get-object` fetches this one whole",
+        mib = PART_BYTES >> 20
+    )]
+    NoRanges {
+        /// The server.
+        endpoint: String,
     },
     /// The answer is not what S3 answers.
     #[error(
@@ -169,7 +180,9 @@ impl S3Error {
         match self {
             Self::Broken { .. } | Self::Unreadable { .. } => true,
             Self::Refused { status, .. } => matches!(status, 502 | 504),
-            Self::Client(_) | Self::Replaced | Self::Unasked { .. } => false,
+            Self::Client(_) | Self::Replaced | Self::Unasked { .. } | Self::NoRanges { .. } => {
+                false
+            }
         }
     }
 
@@ -189,9 +202,11 @@ impl S3Error {
                 matches!(status, 429 | 500 | 502 | 503 | 504)
                     || damaged_on_the_way.contains(&code.as_str())
             }
-            Self::Client(_) | Self::Replaced | Self::Unasked { .. } | Self::Unreadable { .. } => {
-                false
-            }
+            Self::Client(_)
+            | Self::Replaced
+            | Self::Unasked { .. }
+            | Self::NoRanges { .. }
+            | Self::Unreadable { .. } => false,
         }
     }
 

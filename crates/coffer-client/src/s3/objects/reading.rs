@@ -37,6 +37,8 @@ pub(crate) struct Wanted {
 enum Wrong {
     /// It is of another content.
     Content,
+    /// It is the whole object, of which a part was asked for.
+    Whole,
     /// S3 gives no such answer.
     Answer(&'static str),
 }
@@ -114,7 +116,8 @@ impl Wanted {
         }
         let of_range = match status {
             // A server without ranges gives the object from its beginning.
-            StatusCode::OK => *range == (0..self.bytes),
+            StatusCode::OK if *range != (0..self.bytes) => return Err(Wrong::Whole),
+            StatusCode::OK => true,
             StatusCode::PARTIAL_CONTENT => {
                 is_content_range(told("content-range"), range, self.bytes)
             }
@@ -213,6 +216,9 @@ impl Answer {
     fn wrong(&self, wrong: Wrong) -> S3Error {
         match wrong {
             Wrong::Content => S3Error::Replaced,
+            Wrong::Whole => S3Error::NoRanges {
+                endpoint: self.endpoint.to_string(),
+            },
             Wrong::Answer(problem) => self.unreadable(problem),
         }
     }

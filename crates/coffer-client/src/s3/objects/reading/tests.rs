@@ -152,6 +152,12 @@ fn answers_are_of_the_bytes_that_were_asked_for() {
         assert!(!check(status, told, 0..10), "{status} {told}");
     }
     assert!(!check(200, "content-length=10", 2..4));
+    let whole = wanted.check(
+        StatusCode::OK,
+        &headers("etag=e|content-length=10"),
+        &(2..4),
+    );
+    assert_eq!(whole, Err(Wrong::Whole));
     assert!(check(
         206,
         "x-coffer-transfer=sealed|content-length=300",
