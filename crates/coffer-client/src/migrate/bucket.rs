@@ -228,14 +228,19 @@ impl Migration {
                 at = there.take().unwrap_or_default();
             }
             let key = if order.is_le() { of.key } else { at.key };
+            let disorder = of.disorder.or(at.disorder);
             let both = Both {
                 is_hidden: doubts.hidden.covers(&key),
                 key,
                 from: of.versions,
                 there: at.versions,
             };
-            let deletes_it = deletes && !self.stays(place, &both, &mut doubts);
-            self.begin(place, both, deletes_it, crowd).await?;
+            if let Some(error) = disorder {
+                self.without_order(place, &both, &error);
+            } else {
+                let deletes_it = deletes && !self.stays(place, &both, &mut doubts);
+                self.begin(place, both, deletes_it, crowd).await?;
+            }
             if order.is_le() {
                 from = self.next_from(place, &mut source, &mut doubts).await?;
             }

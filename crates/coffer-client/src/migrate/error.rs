@@ -1,14 +1,18 @@
 //! Why something did not come. A message says what happened, to what, and what to do.
 
+mod reach;
+
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::ClientError;
 use crate::mover::MoverError;
 use crate::s3::S3Error;
+
+pub(super) use self::reach::Reach;
 
 /// Why something did not come.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +84,18 @@ pub enum MigrateError {
     Disorder {
         /// Which.
         side: &'static str,
+    },
+    /// A service lists the versions of a name in an order that can't be told.
+    #[error(
+        "{side} {problem}: so their order can't be told, and nothing of this name is moved or \
+         deleted; `coffer ls --versions` shows them, and `coffer get --version-id` and `coffer \
+         put` move them one by one"
+    )]
+    NoOrder {
+        /// Which.
+        side: &'static str,
+        /// What is wrong with its list.
+        problem: &'static str,
     },
     /// A service keeps versions, and refuses to list them.
     #[error(
@@ -256,21 +272,6 @@ fn came(count: u64) -> String {
     }
 }
 
-/// For how much of a migration an error may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// For what met it.
-    One,
-    /// For what finds no room at the target. Something smaller may.
-    Room,
-    /// For all that the service is asked, which shows when it is asked something else.
-    Asked,
-    /// For the bucket, which shows in the same way.
-    Bucket,
-    /// For all that is left.
-    All,
-}
-
 impl From<S3Error> for MigrateError {
     fn from(error: S3Error) -> Self {
         Self::Mover(error.into())
@@ -308,7 +309,7 @@ impl MigrateError {
             Self::Link => "symbolic_link",
             Self::Unfinished => "unfinished",
             Self::NoFolders => "no_folders",
-            Self::Disorder { .. } => "disorder",
+            Self::Disorder { .. } | Self::NoOrder { .. } => "disorder",
             Self::NoList { .. } => "versions_not_listed",
             Self::TooMany { .. } => "too_many_versions",
             Self::Occupied { .. } | Self::OthersSet { .. } => "occupied",
@@ -359,34 +360,5 @@ impl MigrateError {
             self,
             Self::OthersSet { .. } | Self::HeldThere { .. } | Self::RetainedThere { .. }
         )
-    }
-
-    /// For how much of a migration it may hold.
-    pub(super) fn reach(&self) -> Reach {
-        match self {
-            Self::Ended { error, .. } => error.reach(),
-            Self::Local { source, .. } | Self::Mover(MoverError::Local { source, .. }) => {
-                match source.kind() {
-                    ErrorKind::StorageFull
-                    | ErrorKind::QuotaExceeded
-                    | ErrorKind::ReadOnlyFilesystem => Reach::All,
-                    _ => Reach::One,
-                }
-            }
-            Self::Mover(error) if error.is_of_bucket() => Reach::Bucket,
-            Self::Mover(error) => match error.s3() {
-                Some(answered) if answered.is_refused_for_good() => Reach::All,
-                Some(S3Error::Broken { .. } | S3Error::Unreadable { .. }) => Reach::Asked,
-                Some(S3Error::Refused { status: 507, .. }) => Reach::Room,
-                Some(S3Error::Refused {
-                    status: 401 | 500..=504,
-                    ..
-                }) => Reach::Asked,
-                Some(S3Error::Refused { code, .. }) if code == "QuotaExceeded" => Reach::Room,
-                _ if error.is_of_service(false, false) => Reach::Asked,
-                _ => Reach::One,
-            },
-            _ => Reach::One,
-        }
     }
 }

@@ -1,34 +1,34 @@
 //! Names, each with its versions, in the order of the names' bytes: of a bucket or of a folder.
 
 mod hidden;
+mod listed;
 mod order;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tokio::task::block_in_place;
 use walkdir::WalkDir;
 
-use crate::limits::MIGRATE_VERSIONS;
 use crate::migrate::error::MigrateError;
 use crate::mover::{MoverError, Seen, is_unfinished, mtime_text};
-use crate::s3::{Client, ListedObject, ListedVersion, Paging};
+use crate::s3::{ListedObject, ListedVersion};
 
 pub(super) use self::hidden::Hidden;
-
-use self::order::{in_order, newest_first};
+pub(super) use self::listed::Listed;
+pub(super) use self::order::Kinds;
 
 /// A name, and what there is under it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Name {
     pub(super) key: String,
     /// Versions and delete markers, the oldest first.
     pub(super) versions: Vec<ListedVersion>,
+    /// Why their order can't be told; then they stand as they were listed.
+    pub(super) disorder: Option<MigrateError>,
 }
 
 /// What comes next of a list.
@@ -74,134 +74,6 @@ impl Names {
             Self::Bucket(listed) => Ok(listed.next().await?.map(Next::Name)),
             Self::Folder(files) => block_in_place(|| files.next_in_order()),
         }
-    }
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum After {
-    First,
-    Version((String, String)),
-    Object(String),
-    End,
-}
-
-/// The list of a bucket's versions.
-pub(super) struct Listed {
-    client: Arc<Client>,
-    bucket: String,
-    prefix: String,
-    side: &'static str,
-    /// Whether it keeps versions: a list of objects alone would have those seem gone.
-    keeps_versions: bool,
-    page: VecDeque<ListedVersion>,
-    after: After,
-    paging: Paging,
-    last: Option<String>,
-}
-
-impl Listed {
-    pub(super) fn new(
-        client: &Arc<Client>,
-        bucket: &str,
-        prefix: &str,
-        (side, keeps_versions): (&'static str, bool),
-    ) -> Self {
-        Self {
-            client: Arc::clone(client),
-            bucket: bucket.to_owned(),
-            prefix: prefix.to_owned(),
-            side,
-            keeps_versions,
-            page: VecDeque::new(),
-            after: After::First,
-            paging: Paging::default(),
-            last: None,
-        }
-    }
-
-    async fn next(&mut self) -> Result<Option<Name>, MigrateError> {
-        let Some(first) = self.pull().await? else {
-            return Ok(None);
-        };
-        let key = first.object.key.clone();
-        let mut versions = vec![first];
-        while let Some(next) = self.peek().await? {
-            if next.object.key != key {
-                break;
-            }
-            if versions.len() == MIGRATE_VERSIONS {
-                let most = MIGRATE_VERSIONS;
-                return Err(MigrateError::TooMany { most });
-            }
-            versions.extend(self.page.pop_front());
-        }
-        if self.last.as_ref().is_some_and(|last| *last >= key) {
-            return Err(MigrateError::Disorder { side: self.side });
-        }
-        let mut versions = newest_first(versions);
-        versions.reverse();
-        self.last = Some(key.clone());
-        let short = key.strip_prefix(&self.prefix).unwrap_or(&key).to_owned();
-        Ok(Some(Name {
-            key: short,
-            versions,
-        }))
-    }
-
-    async fn pull(&mut self) -> Result<Option<ListedVersion>, MigrateError> {
-        self.peek().await?;
-        Ok(self.page.pop_front())
-    }
-
-    async fn peek(&mut self) -> Result<Option<&ListedVersion>, MigrateError> {
-        while self.page.is_empty() {
-            let (bucket, prefix) = (&self.bucket, &self.prefix);
-            let page = match &self.after {
-                After::End => break,
-                After::Object(token) => {
-                    let token = Some(token.as_str());
-                    let page = self
-                        .client
-                        .list_objects(bucket, prefix, None, token)
-                        .await?;
-                    self.after = page.next.map_or(After::End, After::Object);
-                    page.objects.into_iter().map(current).collect()
-                }
-                after => {
-                    let from = match after {
-                        After::Version(from) => Some(from),
-                        _ => None,
-                    };
-                    match self.client.list_versions(bucket, prefix, from).await {
-                        Ok(page) if page.may_lack_versions() => {
-                            let problem = "does not say with which version its list goes on \
-                                           (NextVersionIdMarker)";
-                            return Err(self.client.unreadable(problem).into());
-                        }
-                        Ok(page) => {
-                            self.after = page.next.map_or(After::End, After::Version);
-                            in_order(page.versions)
-                        }
-                        Err(error) if error.is_not_offered() && self.keeps_versions => {
-                            let (side, error) = (self.side, Box::new(error));
-                            return Err(MigrateError::NoList { side, error });
-                        }
-                        Err(error) if from.is_none() && error.is_not_offered() => {
-                            let page = self.client.list_objects(bucket, prefix, None, None);
-                            let page = page.await?;
-                            self.after = page.next.map_or(After::End, After::Object);
-                            page.objects.into_iter().map(current).collect()
-                        }
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-            };
-            self.page = page.into();
-            let next = (self.after != After::End).then_some(&self.after);
-            let names = { self.page.iter() }.map(|it| (&it.object.key, &it.version_id));
-            self.paging.follow(&self.client, names, next)?;
-        }
-        Ok(self.page.front())
     }
 }
 
@@ -392,6 +264,7 @@ impl Files {
                 etag: Seen::of(&metadata).text(),
                 modified,
             })],
+            disorder: None,
         })
     }
 }

@@ -68,7 +68,7 @@ pub struct ListedVersion {
     pub object: ListedObject,
     /// Its id.
     pub version_id: String,
-    /// Whether it is the current one.
+    /// Whether it is the current one. Where the server does not tell, it may be.
     pub is_latest: bool,
     /// Whether it only says that the object was deleted.
     pub is_marker: bool,
@@ -281,7 +281,7 @@ pub(crate) fn versions_page(answer: &Element) -> Result<VersionsPage, &'static s
         page.versions.push(ListedVersion {
             object: names.object(version)?,
             version_id: version.text_of("VersionId").unwrap_or("null").to_owned(),
-            is_latest: version.is_true("IsLatest"),
+            is_latest: version.child("IsLatest").is_none() || version.is_true("IsLatest"),
             is_marker,
         });
     }

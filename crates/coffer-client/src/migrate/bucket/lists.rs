@@ -6,8 +6,10 @@ use super::emptied::Doubts;
 use crate::migrate::Migration;
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::LEDGERS;
-use crate::migrate::names::{Files, Links, Listed, Name, Names, Next};
+use crate::migrate::names::{Files, Kinds, Links, Listed, Name, Names, Next};
 use crate::migrate::place::{Place, Versioning};
+use crate::migrate::plan::Both;
+use crate::migrate::report::Line;
 use crate::migrate::settings::LINKS;
 use crate::mover::Event;
 
@@ -16,7 +18,8 @@ impl Migration {
     pub(super) fn lists(&self, place: &Place) -> (Names, Names) {
         let source = match (&place.client, &place.folder) {
             (Some(client), _) => {
-                let side = ("the source", place.lists_versions());
+                let kinds = Kinds::of(client.endpoint().host());
+                let side = ("the source", place.lists_versions(), kinds);
                 let listed = Listed::new(client, &place.from, "", side);
                 Names::Bucket(Box::new(listed))
             }
@@ -29,7 +32,9 @@ impl Migration {
         if !place.is_there {
             return (source, Names::None);
         }
-        let side = ("the target", place.versioning != Versioning::Never);
+        // What came a moment ago has the times of that moment.
+        let keeps_versions = place.versioning != Versioning::Never;
+        let side = ("the target", keeps_versions, Kinds::Interleaved);
         let listed = Listed::new(&self.target, &place.to, &place.prefix, side);
         (source, Names::Bucket(Box::new(listed)))
     }
@@ -90,5 +95,26 @@ impl Migration {
                 }
             }
         }
+    }
+
+    /// Names what is listed in no order that can be told: nothing of it is moved or deleted.
+    pub(super) fn without_order(&self, place: &Place, both: &Both, error: &MigrateError) {
+        // What was begun of it is needed still.
+        place.ledger.listed(&both.key, &both.from);
+        place.count(|tally| tally.missing += 1);
+        self.missing(&format!("{}/{}", place.text, both.key), error);
+        self.report.line(&Line {
+            outcome: "missing",
+            bucket: &place.to,
+            key: &both.key,
+            source_version: "",
+            modified: "",
+            bytes: 0,
+            is_marker: false,
+            target_version: None,
+            checksum: None,
+            proof: None,
+            problem: Some(error.to_string()),
+        });
     }
 }

@@ -1,5 +1,7 @@
 //! For how much an error holds.
 
+use std::io::ErrorKind;
+
 use super::*;
 
 #[test]

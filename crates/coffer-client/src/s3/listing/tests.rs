@@ -68,7 +68,7 @@ fn versions_keep_their_order() {
         "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker>\
          <NextVersionIdMarker>3</NextVersionIdMarker><DeleteMarker><Key>k</Key><VersionId>4\
          </VersionId><IsLatest>true</IsLatest></DeleteMarker><Version><Key>k</Key><VersionId>3\
-         </VersionId><Size>5</Size></Version></ListVersionsResult>",
+         </VersionId><IsLatest>false</IsLatest><Size>5</Size></Version></ListVersionsResult>",
     ));
     let page = page.unwrap();
     let seen: Vec<_> = { page.versions.iter() }
