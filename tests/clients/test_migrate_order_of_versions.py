@@ -1,4 +1,5 @@
-"""coffer migrate from services whose lists have the versions of a name in another order than S3's."""
+"""coffer migrate from services whose lists have the versions of a name in another order than S3's,
+and from ones that do not say what their versioning is."""
 
 import re
 from http.server import BaseHTTPRequestHandler
@@ -9,6 +10,7 @@ import pytest
 from harness.migration import Migrator
 from harness.mover import answering
 
+PAGE = (404, "<html><body>not found</body></html>")
 NOT_IMPLEMENTED = (501, "<Error><Code>NotImplemented</Code></Error>")
 
 
@@ -198,3 +200,49 @@ def test_one_version_of_which_nothing_is_told_comes(server, s3, tmp_path, source
     source.pages = pages("v3?")
     moves_from(source, server, tmp_path, bucket).migrate()
     assert listed(s3, bucket) == ["3"]
+
+
+@pytest.mark.parametrize(("bucket", "answer"), [("page", PAGE), ("no-such", NOT_IMPLEMENTED)])
+def test_a_source_with_ids_has_to_say_its_versioning(server, s3, tmp_path, source, bucket, answer):
+    bucket = f"versioning-unsaid-{bucket}"
+    source.pages = pages("v2* | b/v1*")
+    source.versioning = answer
+    migrator = moves_from(source, server, tmp_path, bucket)
+    for mode in ([], ["--check"]):
+        assert "versioning_not_told" in migrator.migrate(*mode, code=1).codes()
+    source.versioning = said("Enabled")
+    migrator.migrate()
+    assert s3.get_bucket_versioning(Bucket=bucket)["Status"] == "Enabled"
+    # Nor is it taken for one without versions later.
+    source.pages = pages("v3* v2 | b/v1*")
+    migrator.migrate()
+    for left in ("v2* | b/v1*", ""):
+        source.versioning, source.pages = answer, pages(left)
+        run = migrator.migrate("--delete", "--delete-all", code=1)
+        assert "versioning_not_told" in run.codes()
+        assert listed(s3, bucket) == ["3", "2"]
+    source.versioning, source.pages = said("Enabled"), pages("v2* | b/v1*")
+    migrator.migrate("--delete")
+    assert listed(s3, bucket) == ["2"]
+
+
+def test_versions_that_are_gone_go_where_versioning_is_said_to_be_off(server, s3, tmp_path, source):
+    bucket = "versioning-said-off"
+    source.pages = pages("v3* v2")
+    migrator = moves_from(source, server, tmp_path, bucket)
+    migrator.migrate()
+    source.versioning, source.pages = said(""), pages("v2*")
+    migrator.migrate("--delete")
+    assert listed(s3, bucket) == ["2"]
+
+
+def test_check_compares_versioning(server, s3, tmp_path, source):
+    bucket = "versioning-compared"
+    source.pages = pages("v2*")
+    migrator = moves_from(source, server, tmp_path, bucket)
+    migrator.migrate()
+    migrator.migrate("--check")
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Suspended"})
+    run = migrator.migrate("--check", code=1)
+    [(what, told)] = run.failed.items()
+    assert what.endswith(": versioning") and told["code"] == "differs"

@@ -144,6 +144,7 @@ impl Migration {
             from: from.to_owned(),
             locks: { before.as_ref() }.map_or(Locks::None, |before| before.locks),
             source_keeps: keeps_versions(before.as_ref()),
+            says_versioning: before.as_ref().is_none_or(|before| before.says_versioning),
             folder: self.origin.folder(from),
             client,
             text,
@@ -207,6 +208,7 @@ impl Migration {
         place: &Arc<Place>,
         crowd: &mut Crowd,
     ) -> Result<bool, MigrateError> {
+        place.check_versioning(&[])?;
         let (mut source, mut target) = self.lists(place);
         let mut doubts = self.doubts(place)?;
         let mut from = self.next_from(place, &mut source, &mut doubts).await?;

@@ -108,6 +108,13 @@ pub enum MigrateError {
         /// What it said.
         error: Box<S3Error>,
     },
+    /// A source has versions, and does not say whether it keeps them.
+    #[error(
+        "the source has versions with ids, and does not say now what its versioning is, so \
+         nothing more of this bucket was compared, and nothing of it is deleted: run this again \
+         when it does"
+    )]
+    UnsaidVersioning,
     /// A name has more versions than are looked at.
     #[error("has more than {most} versions, which is more than is moved of one name")]
     TooMany {
@@ -311,6 +318,7 @@ impl MigrateError {
             Self::NoFolders => "no_folders",
             Self::Disorder { .. } | Self::NoOrder { .. } => "disorder",
             Self::NoList { .. } => "versions_not_listed",
+            Self::UnsaidVersioning => "versioning_not_told",
             Self::TooMany { .. } => "too_many_versions",
             Self::Occupied { .. } | Self::OthersSet { .. } => "occupied",
             Self::HeldThere { .. } => "held_at_target",

@@ -42,6 +42,17 @@ impl Locks {
     }
 }
 
+impl Versioning {
+    /// In a word.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Never => "not set",
+            Self::Enabled => "enabled",
+            Self::Suspended => "suspended",
+        }
+    }
+}
+
 /// A bucket of the source and where it goes.
 pub(super) struct Place {
     /// Its name at the source; of one folder, nothing.
@@ -50,6 +61,8 @@ pub(super) struct Place {
     pub(super) locks: Locks,
     /// Whether the source keeps versions: then an older one that is gone there is a difference.
     pub(super) source_keeps: bool,
+    /// Whether the source says whether it does.
+    pub(super) says_versioning: bool,
     /// Where it is read, if it is no folder.
     pub(super) client: Option<Arc<Client>>,
     /// Its folder, if it is one.
@@ -84,6 +97,19 @@ impl Place {
     /// Whether the source's versions are to be listed: it keeps them, or some came with their ids.
     pub(super) fn lists_versions(&self) -> bool {
         self.source_keeps || self.ledger.knows_ids()
+    }
+
+    /// Sees that a source that lists ids of versions says what its versioning is: else the target
+    /// would keep none, and what is gone be left.
+    ///
+    /// # Errors
+    /// [`MigrateError::UnsaidVersioning`].
+    pub(super) fn check_versioning(&self, listed: &[ListedVersion]) -> Result<(), MigrateError> {
+        let has_ids = || listed.iter().any(|it| it.version_id != "null");
+        if self.says_versioning || !(self.ledger.knows_ids() || has_ids()) {
+            return Ok(());
+        }
+        Err(MigrateError::UnsaidVersioning)
     }
 
     /// What a name becomes at the target.

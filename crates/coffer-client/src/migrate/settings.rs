@@ -96,6 +96,8 @@ fn shares(list: &Element) -> bool {
 /// What has to be known of a source's bucket before its objects come.
 pub(super) struct Before {
     pub(super) versioning: Versioning,
+    /// Whether it says so: one that does not may be one that knows no versions.
+    pub(super) says_versioning: bool,
     /// Its lock configuration, if it has object lock.
     pub(super) lock: Option<Element>,
     /// Which objects may be locked: where it keeps versions and does not say, all may be.
@@ -190,18 +192,36 @@ fn other_document() -> MigrateError {
 }
 
 pub(super) async fn versioning(client: &Client, bucket: &str) -> Result<Versioning, S3Error> {
+    Ok(versioning_said(client, bucket)
+        .await?
+        .unwrap_or(Versioning::Never))
+}
+
+/// What a service says of versioning, if it does: S3 answers with a document in any case.
+async fn versioning_said(client: &Client, bucket: &str) -> Result<Option<Versioning>, S3Error> {
     let document = setting(client, bucket, VERSIONING).await?;
-    let status = document.as_ref().and_then(|it| it.text_of("Status"));
-    Ok(match status {
-        Some("Enabled") => Versioning::Enabled,
-        Some("Suspended") => Versioning::Suspended,
-        _ => Versioning::Never,
-    })
+    Ok(document.and_then(|it| match it.text_of("Status") {
+        Some("Enabled") => Some(Versioning::Enabled),
+        Some("Suspended") => Some(Versioning::Suspended),
+        _ => Some(Versioning::Never).filter(|_| it.name == "VersioningConfiguration"),
+    }))
 }
 
 async fn set_versioning(client: &Client, bucket: &str, status: &str) -> Result<(), S3Error> {
     let document = parent("VersioningConfiguration", vec![leaf("Status", status)]);
     set(client, bucket, VERSIONING, document.to_xml().into_bytes()).await
+}
+
+/// Whether the target keeps versions as the source does. One may keep them where the source has
+/// none.
+fn same_versioning(place: &Place, before: &Before) -> Result<(), MigrateError> {
+    let is_same = matches!(before.versioning, Versioning::Never) || !place.is_there;
+    if is_same || before.versioning == place.versioning {
+        return Ok(());
+    }
+    let (source, target) = (before.versioning.text(), place.versioning.text());
+    let what = format!("it is {source} there, and {target} here");
+    Err(MigrateError::Differs { what })
 }
 
 impl Before {
@@ -212,7 +232,8 @@ impl Before {
             Said::Unset => (None, false),
             Said::Unknown => (None, true),
         };
-        let versioning = versioning(client, bucket).await?;
+        let told = versioning_said(client, bucket).await?;
+        let versioning = told.unwrap_or(Versioning::Never);
         let locks = match versioning {
             _ if lock.is_some() => Locks::All,
             Versioning::Enabled if is_unknown => Locks::All,
@@ -221,6 +242,7 @@ impl Before {
             _ => Locks::None,
         };
         Ok(Self {
+            says_versioning: told.is_some(),
             locks,
             versioning,
             lock,
@@ -284,10 +306,12 @@ impl Migration {
         }
         self.bring_sharing(client, place).await;
         self.name_left(client, place).await;
-        if self.options.mode == Mode::Move {
-            let done = self.settle_versioning(place, before).await;
-            self.setting_missing(place, VERSIONING, done);
-        }
+        let done = match self.options.mode {
+            Mode::Move => self.settle_versioning(place, before).await,
+            Mode::Check => same_versioning(place, before),
+            Mode::Plan => Ok(()),
+        };
+        self.setting_missing(place, VERSIONING, done);
     }
 
     /// Suspends versioning as at the source, where it was enabled for what came.

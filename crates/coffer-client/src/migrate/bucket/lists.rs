@@ -57,6 +57,7 @@ impl Migration {
     ) -> Result<Option<Name>, MigrateError> {
         let next = self.next(place, names, doubts).await?;
         if let Some(name) = &next {
+            place.check_versioning(&name.versions)?;
             self.check_apart(place, name).await?;
         }
         Ok(next)

@@ -27,7 +27,7 @@ impl Migration {
         let is_ours = place.ledger.is_ours(&both.key, there);
         let is_name_gone = both.from.is_empty();
         // Without versions there, what it was before is no less at the source than it ever was.
-        let is_gone = is_ours && !both.is_hidden && (is_name_gone || place.source_keeps);
+        let is_gone = is_ours && !both.is_hidden && (is_name_gone || place.lists_versions());
         let is_to_go = is_gone && deletes && self.options.delete;
         if is_to_go {
             if let Err(error) = place.ledger.leaves(&both.key, there, is_name_gone) {
