@@ -202,6 +202,19 @@ def test_one_version_of_which_nothing_is_told_comes(server, s3, tmp_path, source
     assert listed(s3, bucket) == ["3"]
 
 
+def test_runs_and_plans_tell_another_order_as_check_does(server, s3, tmp_path, source):
+    bucket = "was-in-another-order"
+    source.pages = pages("v3* v1 v2")
+    migrator = moves_from(source, server, tmp_path, bucket)
+    migrator.migrate()
+    source.pages = pages("v4* v3 v2 v1")
+    for words in (["--dry-run"], ["--delete"], [], ["--check"]):
+        run = migrator.migrate(*words, code=1)
+        assert run.codes().count("differs") == 1, words
+    # What is newer comes all the same.
+    assert listed(s3, bucket) == ["4", "3", "1", "2"]
+
+
 @pytest.mark.parametrize(("bucket", "answer"), [("page", PAGE), ("no-such", NOT_IMPLEMENTED)])
 def test_a_source_with_ids_has_to_say_its_versioning(server, s3, tmp_path, source, bucket, answer):
     bucket = f"versioning-unsaid-{bucket}"

@@ -193,6 +193,12 @@ pub enum MigrateError {
         /// What differs.
         what: String,
     },
+    /// It is at the target, and not in its place.
+    #[error(
+        "is at the target, but behind versions that are older at the source: see which it has \
+         there (coffer ls --versions), delete them (coffer rm --version-id), and run this again"
+    )]
+    OtherOrder,
     /// It is at the target, but nothing proves that it is the same.
     #[error("the target tells no checksum of it, so nothing proves that it arrived")]
     Unproven,
@@ -329,7 +335,7 @@ impl MigrateError {
             Self::Waits => "older_version_missing",
             Self::NoVersions => "no_versions",
             Self::Absent | Self::AbsentBucket => "absent",
-            Self::Differs { .. } => "differs",
+            Self::Differs { .. } | Self::OtherOrder => "differs",
             Self::Unproven => "unproven",
             Self::Emptied | Self::EmptiedFolder => "source_empty",
             Self::Gone { .. } => "gone",
@@ -362,11 +368,15 @@ impl MigrateError {
         }
     }
 
-    /// Whether the version itself is there, and others have set something of it.
+    /// Whether the version itself is there, though not in its place, or with something that others
+    /// have set of it.
     pub(super) fn is_beside_content(&self) -> bool {
         matches!(
             self,
-            Self::OthersSet { .. } | Self::HeldThere { .. } | Self::RetainedThere { .. }
+            Self::OthersSet { .. }
+                | Self::HeldThere { .. }
+                | Self::RetainedThere { .. }
+                | Self::OtherOrder
         )
     }
 }

@@ -139,17 +139,14 @@ impl Migration {
     ) -> Result<Outcome, MigrateError> {
         let of = &both.from[index];
         if let Some(at) = matched.of[index] {
-            if self.options.mode == Mode::Check && matched.is_behind(index, at) {
-                let what = "newer versions of its name lie before it".to_owned();
-                return Err(MigrateError::Differs { what });
-            }
-            return self.settled(place, &both.key, of, &both.there[at]).await;
+            let settled = self.settled(place, &both.key, of, &both.there[at]).await?;
+            return in_its_place(matched, index, settled);
         }
         if self.options.mode == Mode::Plan {
             return self.planned(place, both, index, matched);
         }
         let differs = match self.found(place, both, index, matched).await? {
-            Found::There(outcome) => return Ok(outcome),
+            Found::There(outcome) => return in_its_place(matched, index, outcome),
             Found::Other(differs) => differs,
         };
         if self.options.mode == Mode::Check {
@@ -292,6 +289,18 @@ impl Migration {
         }
         self.report.line(&line);
     }
+}
+
+/// What is there, if it is where it belongs among the versions of its name.
+fn in_its_place(
+    matched: &mut Matched,
+    index: usize,
+    there: Outcome,
+) -> Result<Outcome, MigrateError> {
+    if matched.is_behind(index) {
+        return Err(MigrateError::OtherOrder);
+    }
+    Ok(there)
 }
 
 fn crc_of(checksum: Option<&Checksum>) -> Option<u64> {

@@ -22,6 +22,8 @@ pub(super) struct Matched {
     pub(super) used: Vec<bool>,
     /// What is the newest at the target.
     pub(super) seen: Seen,
+    /// The newest place at the target of those that were looked at.
+    newest_seen: Option<usize>,
 }
 
 impl Both {
@@ -49,7 +51,12 @@ impl Both {
             })
             .collect();
         let seen = Seen::listed(self.there.last());
-        Matched { of, used, seen }
+        Matched {
+            of,
+            used,
+            seen,
+            newest_seen: None,
+        }
     }
 }
 
@@ -59,9 +66,13 @@ impl Matched {
         self.of.iter().all(Option::is_some) && self.used.iter().all(|used| *used)
     }
 
-    /// Whether one that is older at the source is newer at the target than this one.
-    pub(super) fn is_behind(&self, index: usize, at: usize) -> bool {
-        self.of[..index].iter().flatten().any(|older| *older > at)
+    /// Whether one that is older at the source is newer at the target than this one, which is the
+    /// next, and there.
+    pub(super) fn is_behind(&mut self, index: usize) -> bool {
+        let at = self.of[index];
+        let is_behind = at < self.newest_seen;
+        self.newest_seen = at.max(self.newest_seen);
+        is_behind
     }
 
     /// Whether any that is newer than this one is there.
