@@ -23,7 +23,8 @@ use time::OffsetDateTime;
 use crate::s3::ListedVersion;
 
 const NO_NEWEST: &str = "calls none of this name's versions the newest";
-const SEVERAL: &str = "calls several of this name's versions the newest";
+const SEVERAL: &str =
+    "calls several of this name's versions the newest, or does not say which one is";
 const NOT_FIRST: &str = "does not list the newest of this name's versions first";
 const APART: &str =
     "lists this name's versions and its delete markers apart, and their times do not decide";
