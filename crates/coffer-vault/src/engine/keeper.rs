@@ -94,6 +94,8 @@ struct Work {
     asked: Option<Duration>,
     /// The lease as it was seen last, and when it was seen so for the first time.
     seen: Option<(FoundLease, Duration)>,
+    /// When it was read last.
+    looked: Duration,
     /// One's own.
     held: Option<FoundLease>,
     /// That what lies there is no lease was told.
@@ -136,6 +138,7 @@ impl LeaseKeeper {
             free_since: None,
             asked: None,
             seen: None,
+            looked: Duration::ZERO,
             held: None,
             is_told: false,
         };
@@ -231,9 +234,15 @@ impl Work {
         let now = ServingRight::now();
         let found = match self.place.read().await {
             Ok(found) => found,
-            Err(error) => return self.not_reached(&error),
+            Err(error) => {
+                self.not_reached(&error);
+                if !self.may_last() {
+                    self.tell(Turn::Unknown);
+                }
+                return;
+            }
         };
-        self.is_told = false;
+        (self.is_told, self.looked) = (false, now);
         let is_free = match (&found, &self.seen) {
             (None, _) => true,
             // Its own is of a time that has ended, or of a taking whose answer was lost.
@@ -296,7 +305,10 @@ impl Work {
             Ok(Some(held)) => self.hold(held, asked),
             // Another was faster: it is looked at next.
             Ok(None) => self.seen = None,
-            Err(error) => self.not_reached(&error),
+            Err(error) => {
+                self.not_reached(&error);
+                self.tell(Turn::Unknown);
+            }
         }
     }
 
@@ -360,7 +372,15 @@ impl Work {
             );
         }
         self.is_told |= !is_passing;
-        self.tell(Turn::Unknown);
+    }
+
+    /// Whether another's lease that was read last lasts, so far as it is known: until then one that
+    /// can't be read says nothing new of whose turn it is.
+    fn may_last(&self) -> bool {
+        self.seen.as_ref().is_some_and(|(seen, _)| {
+            let since = ServingRight::now().saturating_sub(self.looked);
+            since <= Duration::from_millis(seen.lease.lasts_ms)
+        })
     }
 
     fn tell(&self, turn: Turn) {

@@ -103,11 +103,12 @@ where
         head.headers.remove(EXPECT);
         told::tell(&mut head.headers, client, tls);
         let mut turns = self.turns.clone();
-        let serves = |turn: &Turn| matches!(turn, Turn::Other { address: at } if *at == address);
         let asked = tokio::select! {
             asked = self.pool.request(Request::from_parts(head, body)) => asked,
             // Its connection may stay open, and nothing come over it any more.
-            _ = turns.wait_for(|turn| !serves(turn)) => return Err(NotForwarded::InDoubt),
+            _ = turns.wait_for(|turn| is_past(&address, turn)) => {
+                return Err(NotForwarded::InDoubt);
+            }
         };
         let mut answer = asked.map_err(|error| {
             tracing::debug!(%error, to = %address, "a request was not forwarded");
@@ -134,6 +135,16 @@ where
             Turn::Other { address } => address.parse().ok(),
             Turn::Mine | Turn::Unknown => None,
         }
+    }
+}
+
+/// Whether the turn of the gateway at this address is over. Where it is not known whose it is, that
+/// one answers for as long as its lease lasts, which it knows best: what is under way there goes on.
+fn is_past(address: &Authority, turn: &Turn) -> bool {
+    match turn {
+        Turn::Other { address: at } => address != at,
+        Turn::Mine => true,
+        Turn::Unknown => false,
     }
 }
 
@@ -192,6 +203,18 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn what_is_under_way_ends_where_another_serves_and_not_where_it_is_not_known() {
+        let address = "10.0.0.1:9003".parse().unwrap();
+        let other = |at: &str| Turn::Other {
+            address: at.to_owned(),
+        };
+        assert!(!is_past(&address, &Turn::Unknown));
+        assert!(!is_past(&address, &other("10.0.0.1:9003")));
+        assert!(is_past(&address, &other("10.0.0.2:9003")));
+        assert!(is_past(&address, &Turn::Mine));
+    }
 
     #[test]
     fn path_and_query_stay_as_they_were_signed() {
