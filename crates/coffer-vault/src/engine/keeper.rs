@@ -4,6 +4,8 @@
 //! their own clock. It has ended for its holder sooner: the holder counts from before it asked for
 //! the renewal, and takes off a margin for clocks that run at different speeds.
 
+mod held;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,9 +21,7 @@ use tokio::time::sleep;
 use crate::blocking::blocking;
 use crate::error::Result;
 use crate::fence::ServingRight;
-use crate::limits::{
-    LEASE_HESITATES, LEASE_LASTS, LEASE_LOOKS_EVERY, LEASE_MARGIN, LEASE_RENEWED_EVERY,
-};
+use crate::limits::{LEASE_HESITATES, LEASE_LOOKS_EVERY, LEASE_RENEWED_EVERY};
 
 /// Whose turn it is to serve, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -294,70 +294,6 @@ impl Work {
     fn is_due(&mut self, now: Duration) -> bool {
         let since = *self.free_since.get_or_insert(now);
         !self.hesitation.is_set() || now.saturating_sub(since) > LEASE_HESITATES
-    }
-
-    async fn take(&mut self, found: Option<&FoundLease>) {
-        let before = found.map(|found| &found.lease);
-        let lasts_ms = u64::try_from(LEASE_LASTS.as_millis()).unwrap_or(u64::MAX);
-        let next = Lease::taken(before, self.gateway, self.address.clone(), lasts_ms);
-        let asked = ServingRight::now();
-        match self.place.put(&next, found).await {
-            Ok(Some(held)) => self.hold(held, asked),
-            // Another was faster: it is looked at next.
-            Ok(None) => self.seen = None,
-            Err(error) => {
-                self.not_reached(&error);
-                self.tell(Turn::Unknown);
-            }
-        }
-    }
-
-    fn hold(&mut self, held: FoundLease, asked: Duration) {
-        tracing::info!(number = held.lease.number, "this gateway has the lease");
-        (self.seen, self.asked, self.free_since) = (None, None, None);
-        let right = ServingRight::default();
-        right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
-        *self.right.lock() = right;
-        self.held = Some(held);
-        self.others.send_replace(Seen::Kept);
-        self.tell(Turn::Mine);
-    }
-
-    async fn renew(&mut self) {
-        let Some(held) = self.held.clone() else {
-            return;
-        };
-        // The same renewal may have been done when it was asked for before: others count from then.
-        let asked = *self.asked.get_or_insert_with(ServingRight::now);
-        let right = self.right.lock().clone();
-        match self.place.put(&held.lease.renewed(), Some(&held)).await {
-            Ok(Some(held)) if right.holds() => {
-                right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
-                (self.held, self.asked) = (Some(held), None);
-            }
-            Ok(_) => self.lose("another has it, or it was renewed too late"),
-            Err(error) if right.holds() => {
-                tracing::warn!(%error, "the lease could not be renewed yet");
-            }
-            Err(error) => self.lose(&error.to_string()),
-        }
-    }
-
-    /// It may be another's by now.
-    fn lose(&mut self, why: &str) {
-        self.right.lock().end();
-        (self.held, self.seen, self.asked) = (None, None, None);
-        tracing::warn!(why, "this gateway has lost the lease");
-        self.tell(Turn::Unknown);
-    }
-
-    async fn give_back(&mut self) {
-        self.right.lock().end();
-        if let Some(held) = self.held.take()
-            && let Err(error) = self.place.put(&held.lease.over(), Some(&held)).await
-        {
-            tracing::info!(%error, "the lease could not be given back, and ends by itself");
-        }
     }
 
     fn not_reached(&mut self, error: &ReplicaError) {

@@ -1,0 +1,73 @@
+//! One's own lease: taken, renewed, lost and given back.
+
+use coffer_replica::{FoundLease, Lease};
+
+use super::{Seen, Turn, Work};
+use crate::fence::ServingRight;
+use crate::limits::{LEASE_LASTS, LEASE_MARGIN};
+
+impl Work {
+    pub(super) async fn take(&mut self, found: Option<&FoundLease>) {
+        let before = found.map(|found| &found.lease);
+        let lasts_ms = u64::try_from(LEASE_LASTS.as_millis()).unwrap_or(u64::MAX);
+        let next = Lease::taken(before, self.gateway, self.address.clone(), lasts_ms);
+        let asked = ServingRight::now();
+        match self.place.put(&next, found).await {
+            Ok(Some(held)) => self.hold(held, asked),
+            // Another was faster: it is looked at next.
+            Ok(None) => self.seen = None,
+            Err(error) => {
+                self.not_reached(&error);
+                self.tell(Turn::Unknown);
+            }
+        }
+    }
+
+    fn hold(&mut self, held: FoundLease, asked: Duration) {
+        tracing::info!(number = held.lease.number, "this gateway has the lease");
+        (self.seen, self.asked, self.free_since) = (None, None, None);
+        let right = ServingRight::default();
+        right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
+        *self.right.lock() = right;
+        self.held = Some(held);
+        self.others.send_replace(Seen::Kept);
+        self.tell(Turn::Mine);
+    }
+
+    pub(super) async fn renew(&mut self) {
+        let Some(held) = self.held.clone() else {
+            return;
+        };
+        // The same renewal may have been done when it was asked for before: others count from then.
+        let asked = *self.asked.get_or_insert_with(ServingRight::now);
+        let right = self.right.lock().clone();
+        match self.place.put(&held.lease.renewed(), Some(&held)).await {
+            Ok(Some(held)) if right.holds() => {
+                right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
+                (self.held, self.asked) = (Some(held), None);
+            }
+            Ok(_) => self.lose("another has it, or it was renewed too late"),
+            Err(error) if right.holds() => {
+                tracing::warn!(%error, "the lease could not be renewed yet");
+            }
+            Err(error) => self.lose(&error.to_string()),
+        }
+    }
+
+    /// It may be another's by now.
+    fn lose(&mut self, why: &str) {
+        self.right.lock().end();
+        (self.held, self.seen, self.asked) = (None, None, None);
+        tracing::warn!(why, "this gateway has lost the lease");
+        self.tell(Turn::Unknown);
+    }
+
+    pub(super) async fn give_back(&mut self) {
+        self.right.lock().end();
+        if let Some(held) = self.held.take()
+            && let Err(error) = self.place.put(&held.lease.over(), Some(&held)).await
+        {
+            tracing::info!(%error, "the lease could not be given back, and ends by itself");
+        }
+    }
+}
