@@ -29,7 +29,7 @@ const FORMAT: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Lease {
     format: u32,
-    /// A random name of one start of a gateway.
+    /// A random name of one taking by a gateway; earlier versions have one for each start.
     pub gateway: CopyId,
     /// How often the lease changed hands.
     pub number: u64,

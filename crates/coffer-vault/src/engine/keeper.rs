@@ -81,7 +81,9 @@ type Term = Arc<Mutex<ServingRight>>;
 
 struct Work {
     place: LeasePlace,
-    gateway: CopyId,
+    /// What this one's lease is named by, and the one before it. Each taking has a name of its own:
+    /// so no lease is byte for byte one that was there before, also where that was removed.
+    own: [CopyId; 2],
     address: String,
     turns: watch::Sender<Turn>,
     others: watch::Sender<Seen>,
@@ -128,7 +130,7 @@ impl LeaseKeeper {
         let (right, hesitation) = (Term::default(), Hesitation::default());
         let work = Work {
             place,
-            gateway: CopyId::random(),
+            own: [CopyId::random(), CopyId::random()],
             address: address.clone(),
             turns,
             others,
@@ -236,6 +238,8 @@ impl Work {
             Ok(found) => found,
             Err(error) => {
                 self.not_reached(&error);
+                // What was seen is not there any more: it may come back as another's.
+                self.seen = self.seen.take().filter(|_| error.is_passing());
                 if !self.may_last() {
                     self.tell(Turn::Unknown);
                 }
@@ -244,9 +248,15 @@ impl Work {
         };
         (self.is_told, self.looked) = (false, now);
         let is_free = match (&found, &self.seen) {
-            (None, _) => true,
+            (None, _) => {
+                self.seen = None;
+                true
+            }
             // Its own is of a time that has ended, or of a taking whose answer was lost.
-            (Some(found), _) if found.lease.is_over || found.lease.gateway == self.gateway => true,
+            (Some(found), _) if found.lease.is_over || self.is_own(&found.lease) => {
+                self.seen = None;
+                true
+            }
             (Some(found), Some((seen, since))) if seen.lease == found.lease => {
                 now.saturating_sub(*since) > Duration::from_millis(found.lease.lasts_ms)
             }
@@ -278,7 +288,7 @@ impl Work {
 
     /// A lease is free: whether another has left it that was never seen to renew it.
     fn note_silence(&self, found: Option<&FoundLease>) {
-        let is_left = |lease: &&Lease| !lease.is_over && lease.gateway != self.gateway;
+        let is_left = |lease: &&Lease| !lease.is_over && !self.is_own(lease);
         let left = found.map(|found| &found.lease).filter(is_left);
         self.others.send_if_modified(|seen| {
             let is_new = *seen == Seen::NotYet;
@@ -287,6 +297,10 @@ impl Work {
             }
             is_new
         });
+    }
+
+    fn is_own(&self, lease: &Lease) -> bool {
+        self.own.contains(&lease.gateway)
     }
 
     /// Whether a lease that is free is to be taken. One that none takes is, also where the disk is

@@ -1,6 +1,8 @@
 //! One's own lease: taken, renewed, lost and given back.
 
-use coffer_replica::{FoundLease, Lease};
+use std::time::Duration;
+
+use coffer_replica::{CopyId, FoundLease, Lease};
 
 use super::{Seen, Turn, Work};
 use crate::fence::ServingRight;
@@ -10,7 +12,8 @@ impl Work {
     pub(super) async fn take(&mut self, found: Option<&FoundLease>) {
         let before = found.map(|found| &found.lease);
         let lasts_ms = u64::try_from(LEASE_LASTS.as_millis()).unwrap_or(u64::MAX);
-        let next = Lease::taken(before, self.gateway, self.address.clone(), lasts_ms);
+        self.own = [CopyId::random(), self.own[0]];
+        let next = Lease::taken(before, self.own[0], self.address.clone(), lasts_ms);
         let asked = ServingRight::now();
         match self.place.put(&next, found).await {
             Ok(Some(held)) => self.hold(held, asked),

@@ -1,9 +1,46 @@
 //! Leases that are taken, left, and renewed elsewhere.
 
+use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
+use object_store::path::Path;
 use tokio::time::timeout;
 
+use self::faulty::Faulty;
 use super::*;
+use crate::fence::BOOT_TIME;
+
+mod faulty;
+
+/// A keeper that does one thing at a time, as it is told.
+fn work(store: &Arc<Faulty>, address: &str, wants: bool) -> Work {
+    Work {
+        place: LeasePlace::new(store.clone()),
+        own: [CopyId::random(), CopyId::random()],
+        address: address.to_owned(),
+        turns: watch::Sender::new(Turn::Unknown),
+        others: watch::Sender::new(Seen::NotYet),
+        wants: watch::channel(wants).1,
+        right: Term::default(),
+        hesitation: Hesitation::default(),
+        free_since: None,
+        asked: None,
+        seen: None,
+        looked: Duration::ZERO,
+        held: None,
+        is_told: false,
+    }
+}
+
+/// It is so many seconds since the machine was started.
+fn at(seconds: u64) {
+    BOOT_TIME.set(Some(Duration::from_secs(seconds)));
+}
+
+fn other(address: &str) -> Turn {
+    Turn::Other {
+        address: address.to_owned(),
+    }
+}
 
 async fn has_it(keeper: &LeaseKeeper, within: Duration) -> bool {
     let mut turns = keeper.turns();
@@ -96,4 +133,54 @@ async fn a_gateway_without_room_leaves_a_free_lease_to_another() {
     assert!(has_it(&full, LEASE_LOOKS_EVERY * 6).await);
     full.end().await;
     other.end().await;
+}
+
+/// Its first lease and its second are number 1, both times not renewed yet.
+#[tokio::test]
+async fn a_lease_taken_anew_lasts_from_when_it_was_seen_though_one_like_it_was_seen_before() {
+    let lease = Path::from("lease.json");
+    for (there, is_looked_at) in [(None, false), (None, true), (Some("none"), true)] {
+        let store = Arc::<Faulty>::default();
+        let (mut owner, mut follower) = (work(&store, "a", true), work(&store, "b", false));
+        at(10);
+        owner.look().await;
+        follower.look().await;
+        assert_eq!(*follower.turns.borrow(), other("a"));
+        store.delete(&lease).await.unwrap();
+        if let Some(text) = there {
+            store.put(&lease, text.into()).await.unwrap();
+        }
+        if is_looked_at {
+            follower.look().await;
+            assert_eq!(*follower.turns.borrow(), Turn::Unknown);
+        }
+        if there.is_some() {
+            store.delete(&lease).await.unwrap();
+        }
+        at(17);
+        owner.held = None;
+        owner.look().await;
+        assert_eq!(*owner.turns.borrow(), Turn::Mine);
+        follower.wants = watch::channel(true).1;
+        for (second, turn) in [(18, other("a")), (23, other("a")), (24, Turn::Mine)] {
+            at(second);
+            follower.look().await;
+            assert_eq!(*follower.turns.borrow(), turn, "{there:?} {is_looked_at} {second}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_looked_at_is_anothers_for_as_long_as_it_lasts() {
+    let store = Arc::<Faulty>::default();
+    let (mut owner, mut follower) = (work(&store, "a", true), work(&store, "b", true));
+    at(10);
+    owner.look().await;
+    follower.look().await;
+    for (second, turn) in [(12, other("a")), (15, other("a")), (16, Turn::Unknown)] {
+        at(second);
+        store.silent.store(1, Ordering::SeqCst);
+        follower.look().await;
+        assert_eq!(*follower.turns.borrow(), turn, "{second}");
+    }
 }
