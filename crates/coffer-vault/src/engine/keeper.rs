@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use crate::blocking::blocking;
 use crate::error::Result;
 use crate::fence::ServingRight;
-use crate::limits::{LEASE_HESITATES, LEASE_LOOKS_EVERY, LEASE_RENEWED_EVERY};
+use crate::limits::{LEASE_HESITATES, LEASE_LOOKS_EVERY, LEASE_RENEWED_EVERY, LEASE_RETRIED_AFTER};
 
 /// Whose turn it is to serve, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,8 +214,11 @@ impl Work {
                 self.tell(Turn::Unknown);
                 LEASE_LOOKS_EVERY
             } else if self.held.is_some() {
-                self.renew().await;
-                LEASE_RENEWED_EVERY
+                if self.renew().await {
+                    LEASE_RENEWED_EVERY
+                } else {
+                    LEASE_RETRIED_AFTER
+                }
             } else {
                 self.look().await;
                 LEASE_LOOKS_EVERY

@@ -137,6 +137,12 @@ pub const LEASE_MARGIN: Duration = Duration::from_secs(1);
 /// How often a lease is renewed.
 pub const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 
+/// A renewal that has no answer for so long is asked for once more beside that.
+pub const LEASE_ASKED_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// After what time a renewal that failed is tried again.
+pub const LEASE_RETRIED_AFTER: Duration = Duration::from_millis(100);
+
 /// How often a gateway looks at the lease of another.
 pub const LEASE_LOOKS_EVERY: Duration = Duration::from_millis(500);
 

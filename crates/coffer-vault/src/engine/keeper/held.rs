@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use coffer_replica::{CopyId, FoundLease, Lease};
+use coffer_replica::{CopyId, FoundLease, Lease, ReplicaError};
+use futures::FutureExt;
+use futures::future::select_ok;
+use tokio::time::timeout;
 
 use super::{Seen, Turn, Work};
 use crate::fence::ServingRight;
-use crate::limits::{LEASE_LASTS, LEASE_MARGIN};
+use crate::limits::{LEASE_ASKED_AGAIN_AFTER, LEASE_LASTS, LEASE_MARGIN};
 
 impl Work {
     pub(super) async fn take(&mut self, found: Option<&FoundLease>) {
@@ -37,14 +40,15 @@ impl Work {
         self.tell(Turn::Mine);
     }
 
-    pub(super) async fn renew(&mut self) {
+    /// Whether it is renewed; if not, it is tried again soon, or was lost.
+    pub(super) async fn renew(&mut self) -> bool {
         let Some(held) = self.held.clone() else {
-            return;
+            return false;
         };
         // The same renewal may have been done when it was asked for before: others count from then.
         let asked = *self.asked.get_or_insert_with(ServingRight::now);
         let right = self.right.lock().clone();
-        match self.place.put(&held.lease.renewed(), Some(&held)).await {
+        match self.put_renewal(&held).await {
             Ok(Some(held)) if right.holds() => {
                 right.extend(asked + LEASE_LASTS - LEASE_MARGIN);
                 (self.held, self.asked) = (Some(held), None);
@@ -55,6 +59,20 @@ impl Work {
             }
             Err(error) => self.lose(&error.to_string()),
         }
+        self.asked.is_none() && self.held.is_some()
+    }
+
+    /// A request that is answered late, or never, costs no lease: it is asked for once more beside
+    /// it. Both put the same in place of the same, and find it done where the other did it.
+    async fn put_renewal(&self, held: &FoundLease) -> Result<Option<FoundLease>, ReplicaError> {
+        let next = held.lease.renewed();
+        let mut first = self.place.put(&next, Some(held)).boxed();
+        if let Ok(done) = timeout(LEASE_ASKED_AGAIN_AFTER, &mut first).await {
+            return done;
+        }
+        let again = self.place.put(&next, Some(held)).boxed();
+        let (done, _) = select_ok([first, again]).await?;
+        Ok(done)
     }
 
     /// It may be another's by now.

@@ -165,7 +165,11 @@ async fn a_lease_taken_anew_lasts_from_when_it_was_seen_though_one_like_it_was_s
         for (second, turn) in [(18, other("a")), (23, other("a")), (24, Turn::Mine)] {
             at(second);
             follower.look().await;
-            assert_eq!(*follower.turns.borrow(), turn, "{there:?} {is_looked_at} {second}");
+            assert_eq!(
+                *follower.turns.borrow(),
+                turn,
+                "{there:?} {is_looked_at} {second}"
+            );
         }
     }
 }
@@ -183,4 +187,27 @@ async fn a_lease_that_cannot_be_looked_at_is_anothers_for_as_long_as_it_lasts() 
         follower.look().await;
         assert_eq!(*follower.turns.borrow(), turn, "{second}");
     }
+}
+
+/// Its right lasts for 4 s, of which one has passed when a renewal is asked for.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_without_an_answer_is_asked_for_once_more_and_one_that_fails_is_tried_again() {
+    let store = Arc::<Faulty>::default();
+    let spawn = |work| tokio::spawn(work);
+    let keeper = LeaseKeeper::begin_at(store.clone(), "a".to_owned(), spawn);
+    let keeper = keeper.await.unwrap();
+    let place = LeasePlace::new(store.clone());
+    keeper.wants(true);
+    assert!(has_it(&keeper, LEASE_LOOKS_EVERY * 4).await);
+    store.silent.store(1, Ordering::SeqCst);
+    sleep(LEASE_RENEWED_EVERY + Duration::from_millis(1_500)).await;
+    let renewals = place.read().await.unwrap().unwrap().lease.renewals;
+    assert!(renewals >= 1, "by the second request");
+    store.refused.store(5, Ordering::SeqCst);
+    sleep(LEASE_RENEWED_EVERY + Duration::from_millis(1_500)).await;
+    assert_eq!(store.refused.load(Ordering::SeqCst), 0);
+    let again = place.read().await.unwrap().unwrap().lease.renewals;
+    assert!(again > renewals, "soon after it was refused");
+    assert_eq!(*keeper.turns().borrow(), Turn::Mine);
+    keeper.end().await;
 }
