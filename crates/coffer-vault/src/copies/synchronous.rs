@@ -95,6 +95,19 @@ impl Synchronous {
             .send_modify(|reached| reached.ticket = reached.ticket.max(ticket));
     }
 
+    /// Another gateway writes the log of the engine by now: it may acknowledge what is not known
+    /// here, so from now on nothing is answered here, reads neither.
+    pub(crate) fn end_right(&self) {
+        if let Some(right) = &self.right {
+            right.end();
+        }
+    }
+
+    /// Whether it is the log of an engine.
+    pub(crate) fn is_of_engine(&self) -> bool {
+        self.right.is_some()
+    }
+
     /// Nothing more comes there.
     pub(crate) fn give_up(&self) {
         self.reached

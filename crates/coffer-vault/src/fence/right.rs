@@ -8,28 +8,35 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{CopyError, Result};
 
-/// Until when a gateway may serve. Clones are the same.
+/// Until when a gateway may serve. Clones are the same. One that was ended never holds again: each
+/// time that the lease is taken has a right of its own.
 ///
 /// Time is that of the clock that runs on while the machine sleeps: a gateway that was paused, or
 /// whose machine was, finds that its right has ended.
 #[derive(Clone, Debug, Default)]
 pub struct ServingRight(Arc<AtomicU64>);
 
+/// In place of a time, of a right that was ended.
+const ENDED: u64 = u64::MAX;
+
 impl ServingRight {
     /// It holds until then, by [`ServingRight::now`].
     pub(crate) fn extend(&self, until: Duration) {
         let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
+        let until = until.min(ENDED - 1);
         self.0.fetch_max(until, Ordering::SeqCst);
     }
 
     /// It holds no more.
     pub(crate) fn end(&self) {
-        self.0.store(0, Ordering::SeqCst);
+        self.0.store(ENDED, Ordering::SeqCst);
     }
 
     /// Whether it holds.
     pub fn holds(&self) -> bool {
-        self.0.load(Ordering::SeqCst) > u64::try_from(Self::now().as_millis()).unwrap_or(u64::MAX)
+        let until = self.0.load(Ordering::SeqCst);
+        let now = u64::try_from(Self::now().as_millis()).unwrap_or(u64::MAX);
+        until != ENDED && until > now
     }
 
     /// Refuses what is begun without it.
@@ -82,6 +89,9 @@ mod tests {
         assert!(!right.holds());
         right.extend(ServingRight::now() + Duration::from_secs(60));
         right.end();
+        assert!(!right.holds());
+        // Nor does a renewal that was under way have it hold again.
+        right.extend(ServingRight::now() + Duration::from_secs(60));
         assert!(!right.holds());
     }
 }

@@ -22,7 +22,7 @@ use crate::vault::Inner;
 
 mod acknowledged;
 
-mod fencing;
+pub(crate) mod fencing;
 
 pub(in crate::replica) mod sources;
 

@@ -54,6 +54,9 @@ impl Round {
         if let Err(error) = done {
             let why = error.to_string();
             if is_of_another(error) {
+                if let Some(copy) = &self.synchronous {
+                    copy.end_right();
+                }
                 inner.gate.ended(copy, why);
             } else {
                 inner.gate.not_reached(copy, why);
@@ -157,7 +160,7 @@ impl Round {
 }
 
 /// Whether it says that another server writes the copy, or serves in place of this one.
-fn is_of_another(error: &VaultError) -> bool {
+pub(crate) fn is_of_another(error: &VaultError) -> bool {
     let VaultError::Backup(BackupError::Copy(CopyError::Replica(error))) = error else {
         return false;
     };

@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::{is_of_here, is_passing};
 use super::Round;
+use super::fencing::is_of_another;
 use super::forming::{Formed, Forming};
 use super::records::{InHead, Records};
 use crate::copies::{CopyState, Entry, Progress, Synchronous};
@@ -268,7 +269,12 @@ impl<S: RecordSource> Recorder<S> {
                         () = sleep(COPY_SYNC_RETRY_MAX) => {}
                     }
                 }
-                Err(error) => return self.records.fail(error),
+                Err(error) => {
+                    if is_of_another(&error) {
+                        self.synchronous.end_right();
+                    }
+                    return self.records.fail(error);
+                }
             }
         }
     }
@@ -321,3 +327,7 @@ impl<S: RecordSource> Recorder<S> {
         Ok(Step::Done)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
+mod tests;

@@ -23,6 +23,7 @@ use crate::limits::{
 };
 use crate::replica::is_passing;
 use crate::replica::round::covers::Recorded;
+use crate::replica::round::fencing::is_of_another;
 use crate::replica::round::records::InHead;
 
 /// The file that stands for `system.db`.
@@ -81,6 +82,9 @@ impl Rounds {
                 Ok(()) => COPY_LOOKS_EVERY,
                 Err(error) if is_passing(&error) => COPY_SYNC_RETRY_MAX,
                 Err(error) => {
+                    if is_of_another(&error) {
+                        self.owner.synchronous.end_right();
+                    }
                     self.owner
                         .progress
                         .failed(CopyState::Stopped, error.to_string());
