@@ -218,11 +218,13 @@ impl WaitedFor {
     /// Refuses what is not begun yet where it could not be acknowledged.
     ///
     /// # Errors
-    /// [`CopyError::GivenUp`].
+    /// [`CopyError::GivenUp`]; where that is the log of an engine, [`CopyError::LeaseEnded`]:
+    /// another gateway serves, or this one does again.
     pub(crate) fn assure_reachable(&self) -> Result<()> {
         let all = self.copies.read();
         match all.iter().find(|copy| copy.is_given_up()) {
             None => Ok(()),
+            Some(copy) if copy.is_of_engine() => Err(CopyError::LeaseEnded.into()),
             Some(copy) => Err(CopyError::GivenUp {
                 name: copy.name.clone(),
             }

@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::round::Round;
+use super::round::fencing::is_of_another;
 use super::{is_full, is_gone, is_of_here, is_passing, lacks_record};
 use crate::copies::CopyState;
 use crate::error::{Result, VaultError};
@@ -57,7 +58,14 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
                 wait
             }
             Err(error) => {
-                tracing::error!(copy = round.name(), %error, "a copy is given up");
+                if round.is_of_engine() && is_of_another(&error) {
+                    tracing::warn!(
+                        %error,
+                        "another gateway writes the engine's log by now: this one serves no more"
+                    );
+                } else {
+                    tracing::error!(copy = round.name(), %error, "a copy is given up");
+                }
                 round.progress.failed(CopyState::Stopped, error.to_string());
                 round.give_up();
                 round.end_records().await;

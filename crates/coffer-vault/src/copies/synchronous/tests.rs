@@ -71,6 +71,21 @@ async fn what_no_head_takes_in_time_is_in_doubt_and_what_was_given_up_is_refused
     all.acknowledge(None).await.unwrap();
 }
 
+/// No operator is to do anything: another gateway serves, or this one when it has the lease.
+#[test]
+fn the_log_of_an_engine_that_was_given_up_is_told_as_a_lease_that_ended() {
+    let all = WaitedFor::default();
+    let right = ServingRight::default();
+    right.extend(ServingRight::now() + Duration::from_secs(60));
+    let log = Synchronous::new("engine", Duration::from_secs(2), Some(right.clone()));
+    all.add(log.clone());
+    log.end_right();
+    assert!(!right.holds());
+    log.give_up();
+    let refused = told(all.assure_reachable().unwrap_err());
+    assert!(matches!(refused, CopyError::LeaseEnded), "{refused}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_the_server_ends_by_itself_is_done_once_the_log_of_an_engine_has_it() {
     let (all, copy) = waited_for(Duration::from_secs(2));

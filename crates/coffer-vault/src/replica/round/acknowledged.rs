@@ -44,6 +44,12 @@ impl Round {
         }
     }
 
+    /// Whether it is the log of an engine.
+    pub(in super::super) fn is_of_engine(&self) -> bool {
+        let copy = self.synchronous.as_ref();
+        copy.is_some_and(|copy| copy.is_of_engine())
+    }
+
     /// Nothing more is acknowledged.
     pub(in super::super) fn give_up(&self) {
         if let Some(copy) = &self.synchronous {
