@@ -1,7 +1,10 @@
 """What a gateway makes of answers that it forwards."""
 
+import time
+
 from harness import raw
-from harness.engines import client
+from harness.engines import Gateway, client, url_at
+from harness.proxy import Proxy
 
 BUCKET = "notes"
 #: So many headers a request may have, with those that sign it.
@@ -29,3 +32,26 @@ def test_headers_that_are_too_many_with_what_is_told_beside_end_no_connection(fi
             assert told[0] == 200
     found = client(second, key).list_objects_v2(Bucket=BUCKET)["Contents"]
     assert [item["Key"] for item in found] == ["one", "two"]
+
+
+def test_an_upload_that_is_forwarded_outlasts_a_store_that_only_its_gateway_does_not_reach(
+    tmp_path, store, first
+):
+    """The gateway that serves is at it all the time."""
+    key, piece = first.credentials(), b"z" * 10_000
+    client(first, key).create_bucket(Bucket=BUCKET)
+    with Proxy(store.port) as proxy:
+        url = url_at(store).replace(f":{store.port}", f":{proxy.port}")
+        with Gateway(tmp_path / "two", url) as second, raw.connect(second) as connection:
+            path, length = f"/{BUCKET}/slow", {"content-length": str(40 * len(piece))}
+            signed = raw.signed_headers(second, "PUT", path, headers=length, credentials=key)
+            connection.sendall(raw.request_head("PUT", path, signed))
+            for number in range(40):
+                # Longer than any request about a lease may take.
+                proxy.waits_seconds = 3.0 if 5 <= number < 15 else 0.0
+                connection.sendall(piece)
+                time.sleep(0.1)
+            status, _, body = raw.receive(connection, "PUT")
+    assert status == 200, body
+    found = client(first, key).get_object(Bucket=BUCKET, Key="slow")["Body"].read()
+    assert found == 40 * piece
