@@ -211,7 +211,7 @@ fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
         CopyError::Exists { .. } => (S::CONFLICT, "replica_exists"),
         CopyError::TooMany { .. } => (S::CONFLICT, "too_many_replicas"),
         CopyError::Registry => (S::CONFLICT, "damaged"),
-        CopyError::NotYet { .. } | CopyError::NotAnyMore { .. } => {
+        CopyError::NotYet { .. } | CopyError::NotAnyMore { .. } | CopyError::NotInLog => {
             (S::SERVICE_UNAVAILABLE, "in_doubt")
         }
         CopyError::GivenUp { .. } => (S::SERVICE_UNAVAILABLE, "replica_given_up"),

@@ -41,6 +41,15 @@ pub(super) fn unacknowledged(error: &CopyError) -> S3Error {
             );
             with_outcome(refused, REFUSED)
         }
+        // It is in the folder of one gateway: the next that serves may have it, or not.
+        CopyError::NotInLog => {
+            let in_doubt = s3_error!(
+                ServiceUnavailable,
+                "The engine's log did not take it in time, or another gateway serves by now: \
+                 whether it is stored is in doubt. Look, or try again."
+            );
+            with_outcome(in_doubt, IN_DOUBT)
+        }
         _ => {
             let in_doubt = s3_error!(
                 ServiceUnavailable,
@@ -82,7 +91,17 @@ mod tests {
                 .message()
                 .is_some_and(|told| told.contains("in doubt"))
         );
-        for (error, outcome) in [(refused, "refused"), (doubtful, "in-doubt")] {
+        let engines = unacknowledged(&CopyError::NotInLog);
+        assert!(
+            engines
+                .message()
+                .is_some_and(|told| told.contains("in doubt") && !told.contains("copy"))
+        );
+        for (error, outcome) in [
+            (refused, "refused"),
+            (doubtful, "in-doubt"),
+            (engines, "in-doubt"),
+        ] {
             assert_eq!(error.status_code().map(|status| status.as_u16()), Some(503));
             assert_eq!(outcome_of(&error), Some(outcome));
         }

@@ -155,6 +155,7 @@ impl Synchronous {
         let name = self.name.clone();
         let error = match reached {
             Ok(Ok(reached)) if reached.ticket >= ticket => return Ok(()),
+            _ if self.is_of_engine() => CopyError::NotInLog,
             Ok(_) => CopyError::NotAnyMore { name },
             Err(_) => CopyError::NotYet {
                 name,
@@ -331,7 +332,7 @@ impl WaitedFor {
     /// what was before it: in this bucket and in none, or in all. No lock is to be held.
     ///
     /// # Errors
-    /// [`CopyError::NotYet`], [`CopyError::NotAnyMore`]: it is in doubt.
+    /// [`CopyError::NotYet`], [`CopyError::NotAnyMore`], [`CopyError::NotInLog`]: it is in doubt.
     pub(crate) async fn acknowledge(&self, of: Option<BucketId>) -> Result<()> {
         self.reach_copies().await?;
         self.outlast(of).await;

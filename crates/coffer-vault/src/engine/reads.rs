@@ -20,7 +20,7 @@ impl Vault {
     /// was before it began to serve; then looks whether it still serves.
     ///
     /// # Errors
-    /// [`CopyError`](crate::CopyError): `LeaseEnded`, `NotYet`, `NotAnyMore`.
+    /// [`CopyError`](crate::CopyError): `LeaseEnded`, `NotInLog`.
     pub async fn settle_what_was_read(&self) -> Result<()> {
         self.inner.copies.waited_for.settle_read(None).await?;
         self.inner.followers.begun().await;
@@ -32,7 +32,7 @@ impl Vault {
     /// gateway of an engine.
     ///
     /// # Errors
-    /// [`CopyError`](crate::CopyError): `NotYet`, `NotAnyMore`.
+    /// [`CopyError`](crate::CopyError): `NotInLog`.
     pub async fn settle_acts(&self) -> Result<()> {
         self.inner.copies.waited_for.settle_read(None).await
     }

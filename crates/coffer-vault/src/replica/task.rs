@@ -58,14 +58,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
                 wait
             }
             Err(error) => {
-                if round.is_of_engine() && is_of_another(&error) {
-                    tracing::warn!(
-                        %error,
-                        "another gateway writes the engine's log by now: this one serves no more"
-                    );
-                } else {
-                    tracing::error!(copy = round.name(), %error, "a copy is given up");
-                }
+                tell_given_up(&round, &error);
                 round.progress.failed(CopyState::Stopped, error.to_string());
                 round.give_up();
                 round.end_records().await;
@@ -95,6 +88,17 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
         if !matches!(last, Ok(Ok(()))) {
             tell_incomplete(&name);
         }
+    }
+}
+
+fn tell_given_up(round: &Round, error: &VaultError) {
+    if round.is_of_engine() && is_of_another(error) {
+        tracing::warn!(
+            %error,
+            "another gateway writes the engine's log by now: this one serves no more"
+        );
+    } else {
+        tracing::error!(copy = round.name(), %error, "a copy is given up");
     }
 }
 

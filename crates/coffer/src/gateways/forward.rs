@@ -139,7 +139,7 @@ where
 }
 
 /// Whether the turn of the gateway at this address is over. Where it is not known whose it is, that
-/// one answers for as long as its lease lasts, which it knows best: what is under way there goes on.
+/// one answers for as long as its lease lasts, which it knows best: what is under way goes on.
 fn is_past(address: &Authority, turn: &Turn) -> bool {
     match turn {
         Turn::Other { address: at } => address != at,

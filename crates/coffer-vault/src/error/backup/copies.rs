@@ -166,6 +166,12 @@ pub enum CopyError {
         /// The copy.
         name: String,
     },
+    /// A write waited for the log of an engine, which is not known to have it.
+    #[error(
+        "the engine's log did not take it in time, or another gateway serves by now: whether it is \
+         stored is in doubt. Look, or try again"
+    )]
+    NotInLog,
     /// A synchronous copy takes nothing any more, so nothing is begun.
     #[error(
         "nothing was stored: the synchronous copy {name:?} was given up, and without it nothing is \
@@ -311,7 +317,7 @@ impl CopyError {
     pub fn is_of_acknowledgement(&self) -> bool {
         matches!(
             self,
-            Self::NotYet { .. } | Self::NotAnyMore { .. } | Self::GivenUp { .. }
+            Self::NotYet { .. } | Self::NotAnyMore { .. } | Self::NotInLog | Self::GivenUp { .. }
         )
     }
 }
