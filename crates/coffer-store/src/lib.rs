@@ -62,7 +62,7 @@ pub use catalog::open::{CATALOG, CATALOG_FILE, Catalog};
 pub use catalog::open_uploads::{EndedUploads, OpenUploads};
 pub use catalog::rewrap::{HeldKey, KeyPlace};
 pub use catalog::uploads::{AbortedUpload, CompletedUpload};
-pub use catalog::verification::unverified::WaitingBlob;
+pub use catalog::verification::unverified::{BlobState, WaitingBlob};
 pub use catalog::versions::aged::{AgedVersion, Retired, Retirement};
 pub use catalog::versions::listing::{ListedVersion, VersionContent, VersionsPage, VersionsQuery};
 pub use catalog::walk::ContentWalk;

@@ -1,6 +1,7 @@
 //! What is noted of blobs that were found damaged goes with them.
 
 use coffer_seal::{BlobId, UploadId};
+use coffer_store::BlobState;
 use coffer_store::lock::Lock;
 use coffer_store::record::{
     Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Details, Part, Precondition, Upload,
@@ -63,7 +64,18 @@ async fn of_what_is_gone_no_verdict_is_noted() {
     bucket.catalog.note_damaged(id).await.unwrap();
     assert!(!is_noted(&bucket, id).await);
     // It still waits, and its row is removed when it is met.
-    assert!(bucket.catalog.waiting_blob(id).await.unwrap().is_some());
+    let state = bucket.catalog.blob_state(id).await.unwrap();
+    assert!(matches!(state, BlobState::Waits(waiting) if waiting.id == id));
+}
+
+#[tokio::test]
+async fn what_is_damaged_is_not_told_as_whole() {
+    let bucket = Bucket::new().await;
+    let id = damaged(&bucket, "a").await;
+    let state = bucket.catalog.blob_state(id).await.unwrap();
+    assert_eq!(state, BlobState::Damaged);
+    let other = bucket.catalog.blob_state(BlobId::random()).await.unwrap();
+    assert_eq!(other, BlobState::Whole);
 }
 
 async fn begin(bucket: &Bucket) -> UploadId {

@@ -31,6 +31,17 @@ pub struct WaitingBlob {
     pub checksum: Checksum,
 }
 
+/// What is known of one blob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlobState {
+    /// It was opened whole, or never waited.
+    Whole,
+    /// It waits to be verified.
+    Waits(WaitingBlob),
+    /// It was found not to be what it was to be.
+    Damaged,
+}
+
 impl Catalog {
     /// Notes that a blob that nothing refers to yet was stored without being opened. Durable when
     /// this returns.
@@ -124,21 +135,25 @@ impl Catalog {
         .await
     }
 
-    /// What a blob waits to be verified by, if it does.
+    /// What is known of a blob, by one read: a verdict may come at any time.
     ///
     /// # Errors
     /// Those of the catalog.
-    pub async fn waiting_blob(&self, id: BlobId) -> Result<Option<WaitingBlob>> {
+    pub async fn blob_state(&self, id: BlobId) -> Result<BlobState> {
         if !self.has_unverified().load(Ordering::SeqCst) {
-            return Ok(None);
+            return Ok(BlobState::Whole);
         }
         self.point(|connection| {
-            let sql = "SELECT value FROM meta WHERE name = ? AND value <> ?";
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query(params![name_of(id), DAMAGED])?;
-            let row = rows.next()?;
-            row.map(|row| waiting_blob(&name_of(id), &row.get::<_, String>(0)?))
-                .transpose()
+            let name = name_of(id);
+            let value: Option<String> = connection
+                .prepare_cached("SELECT value FROM meta WHERE name = ?")?
+                .query_row([&name], |row| row.get(0))
+                .optional()?;
+            match value.as_deref() {
+                None => Ok(BlobState::Whole),
+                Some(DAMAGED) => Ok(BlobState::Damaged),
+                Some(value) => waiting_blob(&name, value).map(BlobState::Waits),
+            }
         })
         .await
     }

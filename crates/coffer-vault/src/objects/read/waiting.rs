@@ -2,11 +2,11 @@
 
 use coffer_keys::BucketKey;
 use coffer_store::record::{BlobRef, Content};
-use coffer_store::{StoreError, WaitingBlob};
+use coffer_store::{BlobState, StoreError, WaitingBlob};
 use futures::StreamExt;
 
 use crate::digest::{DigestPlan, Digester};
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::objects::Keys;
 use crate::open_buckets::UsedBucket;
 
@@ -16,7 +16,7 @@ const OTHER_CHECKSUM: &str = "blob: its checksum is not the one that was told wi
 /// was opened, and its checksum would hide that it is not what was told.
 ///
 /// # Errors
-/// [`VaultError::Damaged`](crate::VaultError::Damaged).
+/// [`VaultError::Damaged`].
 pub(crate) async fn check_waiting(
     bucket: &UsedBucket,
     before: BucketKey,
@@ -27,8 +27,11 @@ pub(crate) async fn check_waiting(
     };
     let keys = Keys::around(before, bucket);
     for blob in blobs {
-        if let Some(waiting) = bucket.catalog.waiting_blob(blob.id).await? {
-            look_through(bucket, &keys, blob, &waiting).await?;
+        match bucket.catalog.blob_state(blob.id).await? {
+            BlobState::Whole => {}
+            BlobState::Waits(waiting) => look_through(bucket, &keys, blob, &waiting).await?,
+            // Since the object was looked up; it was counted and told then.
+            BlobState::Damaged => return Err(VaultError::Damaged),
         }
     }
     Ok(())
