@@ -163,6 +163,10 @@ pub(crate) fn check_presigned(
         .filter(|(name, _)| name != "X-Amz-Signature")
         .cloned()
         .collect();
+    // All others are covered by it, so that none can be added.
+    if query.len() - covered.len() > 1 {
+        return Err(does_not_match());
+    }
     let signed = of_query("X-Amz-SignedHeaders")?;
     check_signature(
         &signer,

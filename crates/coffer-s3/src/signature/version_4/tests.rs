@@ -114,8 +114,10 @@ fn urls_are_presigned_as_in_the_example_of_aws() {
     assert_eq!(check("", AT + 86_400), None);
     assert_eq!(check("", AT + 86_401).as_deref(), Some("AccessDenied"));
     assert_eq!(check("", AT - 901).as_deref(), Some("AccessDenied"));
-    let more = check("&versionId=null", AT);
-    assert_eq!(more.as_deref(), Some("SignatureDoesNotMatch"));
+    for added in ["&versionId=null", "&X-Amz-Signature=0", "&X-Amz-Date=1"] {
+        let more = check(added, AT);
+        assert_eq!(more.as_deref(), Some("SignatureDoesNotMatch"), "{added}");
+    }
 }
 
 #[test]
