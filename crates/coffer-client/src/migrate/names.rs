@@ -1,8 +1,10 @@
 //! Names, each with its versions, in the order of the names' bytes: of a bucket or of a folder.
 
 mod hidden;
-mod listed;
+
 mod order;
+
+mod listed;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use self::faulty::Faulty;
 use super::*;
 use crate::fence::BOOT_TIME;
+use crate::limits::LEASE_LASTS;
 
 mod faulty;
 
