@@ -278,6 +278,22 @@ def test_a_second_standby_is_told(server, followed, tmp_path):
         second.close()
 
 
+def test_receipts_say_what_the_server_before_may_still_open(server, followed):
+    def left(name):
+        receipt = ask(followed, "bucket", "erase", name, "--yes")
+        receipt = receipt.get("receipt", receipt)
+        return [line for line in receipt["remaining"] if "what this server began with" in line]
+
+    server.kill()
+    promote(followed)
+    serves_writes(followed)
+    s3_client(followed).create_bucket(Bucket="made-since")
+    assert not left("made-since")
+    followed.kill()
+    followed.start()
+    assert len(left(BUCKET)) == 1
+
+
 def test_where_the_copy_is_lost_with_the_original_it_goes_on_from_what_it_has(
     server, followed, tmp_path
 ):

@@ -258,6 +258,7 @@ fn put_in_order(
     if is_copy {
         // What a standby had beside, if it is one that was promoted.
         let _ = std::fs::remove_dir_all(folder.standby());
+        system.note_went_on(now_ms())?;
         forget(folder.path())?;
     }
     let has_erased = complete_interrupted(system, keystore, copies, &audit)?;

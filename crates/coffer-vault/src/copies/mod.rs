@@ -37,6 +37,7 @@ pub(crate) use self::carrier::Carrier;
 pub(crate) use self::engine_seat::LOG_NAME;
 pub use self::engine_seat::{EngineSeat, TakenLog};
 pub(crate) use self::findings::Findings;
+pub(crate) use self::on_receipts::left_of_origin;
 pub use self::progress::{CarriedStatus, CopyState, CopyStatus};
 pub(crate) use self::progress::{Passed, Progress, ahead_ms};
 pub(crate) use self::readers::{Readers, Reading};
@@ -79,7 +80,7 @@ impl Copies {
         }
         tracing::warn!(
             "this folder comes from a backup or a sealed copy: sealed copies that were made \
-             before are not known to it, not kept up, and on no receipt of an erase"
+             before are not known to it, not kept up, and on no receipt of an erase by name"
         );
     }
 

@@ -94,7 +94,7 @@ impl Vault {
         let inner = self.inner.clone();
         let receipt = blocking(move || {
             let last = last_audit_record(&inner.audit);
-            let kept = (&*inner.keystore, &inner.copies);
+            let kept = (&*inner.keystore, &inner.copies, &inner.system);
             let receipt = draft.sign(kept, &erased, checked, left, last)?;
             inner.copies.note_pending(&receipt)?;
             let ids = draft.bucket_ids();

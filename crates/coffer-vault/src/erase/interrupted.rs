@@ -40,7 +40,13 @@ pub(crate) fn complete_interrupted(
         let last = last_audit_record(audit);
         let mut checked = vec![checked.to_owned()];
         checked.extend(draft.locks.clone());
-        let receipt = draft.sign((keystore, copies), &erased, checked, Vec::new(), last)?;
+        let receipt = draft.sign(
+            (keystore, copies, system),
+            &erased,
+            checked,
+            Vec::new(),
+            last,
+        )?;
         copies.note_pending(&receipt)?;
         let kept = (draft.level.id, draft.key_releases_kept());
         system.finish_erase(draft.id(), &draft.bucket_ids(), kept, &receipt, now_ms())?;

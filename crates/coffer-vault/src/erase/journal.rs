@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::Act;
 use crate::audit::Audit;
-use crate::copies::Copies;
+use crate::copies::{Copies, left_of_origin};
 use crate::error::Result;
 use crate::system::{DocumentId, KeyReleases, Kind, System};
 
@@ -131,7 +131,7 @@ impl EraseDraft {
     /// Signs the receipt. `checked` and `left` are what else was verified, and what may remain.
     pub(crate) fn sign(
         &self,
-        (keystore, copies): (&Keystore, &Copies),
+        (keystore, copies, system): (&Keystore, &Copies, &System),
         erased: &Erased,
         mut checked: Vec<String>,
         mut left: Vec<String>,
@@ -149,7 +149,9 @@ impl EraseDraft {
         checked.extend(keys.checked);
         left.extend(keys.left);
         left.push(LEFT_OUTSIDE.to_owned());
-        let copies = copies.on_receipts(erased.keystore_generation, self.made_ms());
+        let made_ms = self.made_ms();
+        left.extend(left_of_origin(system.went_on()?, made_ms));
+        let copies = copies.on_receipts(erased.keystore_generation, made_ms);
         checked.extend(copies.passed);
         left.extend(copies.unknown);
         let name = |bucket: &DraftBucket| Some((bucket.entry.id, bucket.name.clone()?));

@@ -14,11 +14,9 @@ use crate::error::{Result, VaultError};
 use crate::system::key_releases::LEVEL_KEY_RELEASES;
 use crate::system::{Held, KeyReleases, System};
 
-mod fence_note;
+mod notes;
 
-pub(crate) use self::fence_note::FenceNote;
-
-use self::fence_note::FENCED_OFF;
+pub(crate) use self::notes::{FenceNote, WentOn};
 
 /// A kind of documents: its table.
 #[derive(Clone, Copy)]
@@ -214,8 +212,9 @@ impl System {
             run(transaction, orphans, ())?;
             let orphans =
                 "DELETE FROM bucket_configuration WHERE bucket_id NOT IN (SELECT id FROM bucket)
-                 AND kind NOT IN (?, ?)";
-            run(transaction, orphans, [LEVEL_KEY_RELEASES, FENCED_OFF])?;
+                 AND bucket_id != ? AND kind != ?";
+            let kept = params![DocumentId::ONLY.0, LEVEL_KEY_RELEASES];
+            run(transaction, orphans, kept)?;
             match released {
                 Some(released) => System::add_key_releases(transaction, level_id, released)?,
                 None => System::forget_key_releases(transaction, level_id)?,

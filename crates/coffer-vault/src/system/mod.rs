@@ -45,7 +45,7 @@ pub(crate) use self::buckets::{BucketRow, LevelTag};
 pub(crate) use self::configuration::BucketDocuments;
 pub use self::configuration::{BucketConfiguration, MD5_ETAGS};
 pub use self::documents::ReceiptSummary;
-pub(crate) use self::documents::{DocumentId, FenceNote, Kind};
+pub(crate) use self::documents::{DocumentId, FenceNote, Kind, WentOn};
 pub use self::encryption::BucketEncryption;
 pub(crate) use self::key_releases::KeyReleases;
 pub(crate) use self::lock_bound::{CoveredLock, Doubts, LockBound};

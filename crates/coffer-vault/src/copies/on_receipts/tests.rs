@@ -42,6 +42,15 @@ fn a_copy_that_ended_before_it_was_made_holds_nothing_of_it() {
     }
 }
 
+#[test]
+fn what_a_server_began_with_may_hold_what_is_older() {
+    let went_on = || Some(WentOn { at_ms: 20 });
+    for (made_ms, is_told) in [(None, true), (Some(20), true), (Some(21), false)] {
+        assert_eq!(left_of_origin(went_on(), made_ms).is_some(), is_told);
+        assert_eq!(left_of_origin(None, made_ms), None);
+    }
+}
+
 fn with_keystore(is_of_engine: bool) -> Entry {
     let with = WithKeystore {
         is_of_engine,
