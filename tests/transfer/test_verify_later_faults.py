@@ -14,7 +14,7 @@ from harness import raw, sealed
 from harness.clients import refused, s3_client
 from harness.content import PART_MIN_BYTES, content
 from harness.power.preload import KINDS, LIBRARY, PAGE_BYTES
-from harness.server import Server, clean_environment
+from harness.server import Server, clean_environment, coffer
 
 #: Less than the server waits before it looks again where something could not be read.
 SECONDS = 20
@@ -183,3 +183,29 @@ def test_a_copy_of_what_waits_is_whole(faulty):
     faulty.heal()
     client.copy_object(Bucket="open", Key="copy", CopySource={"Bucket": "open", "Key": "whole"})
     assert client.get_object(Bucket="open", Key="copy")["Body"].read() == body
+
+
+def test_a_verdict_in_doubt_is_counted_and_told(faulty):
+    """The verdict's own commit fails, and may stand all the same."""
+    body = content(40_000)
+    firsts = range(1, 5)
+    for first in firsts:
+        path = f"/open/k{first}"
+        unreadable(faulty, path, body, commits_as=b"other")
+        time.sleep(0.5)
+        faulty.arm("sync", first, 1, "catalog")
+        # Its commit has the bucket looked at.
+        name = f"/open/n{first}"
+        ticket = sealed.arrive(faulty, name, body, headers=ALGORITHM)
+        sealed.commit(faulty, name, ticket, headers=told(body))
+        time.sleep(0.5)
+        faulty.heal()
+        sealed.put(faulty, "/open/next", body, headers=told(body))
+        assert verdicts(faulty, [path]) == {path: "damaged"}, first
+    end = time.monotonic() + SECONDS
+    while waiting_count(faulty) and time.monotonic() < end:
+        sealed.put(faulty, "/open/next", body, headers=told(body))
+        time.sleep(0.5)
+    assert waiting_count(faulty) == 0
+    shown = coffer("audit", "export", "--act", "storage.damage", "--data", faulty.data, text=True)
+    assert shown.returncode == 0 and len(shown.stdout.splitlines()) == len(firsts), shown

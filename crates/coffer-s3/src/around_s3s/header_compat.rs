@@ -101,6 +101,18 @@ pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
             )
         })?;
         head.headers.insert(CONTENT_LENGTH, length);
+    } else if let Some(length) = length.filter(is_length)
+        && head
+            .headers
+            .get(CONTENT_LENGTH)
+            .is_some_and(|whole| !is_same(whole, &length))
+    {
+        // The frames of a body that no signature says is framed would be stored with it.
+        return Err(s3_error!(
+            InvalidRequest,
+            "x-amz-decoded-content-length is not the Content-Length: a body in signed or unsigned \
+             chunks needs an x-amz-content-sha256 that begins with STREAMING-."
+        ));
     }
     for (name, value) in moved {
         head.headers.entry(name).or_insert(value);
@@ -124,6 +136,12 @@ fn is_length(length: &HeaderValue) -> bool {
         is_digits && text.parse::<i64>().is_ok()
     };
     length.to_str().is_ok_and(is_number)
+}
+
+/// Whether both are the same number.
+fn is_same(one: &HeaderValue, other: &HeaderValue) -> bool {
+    let number = |value: &HeaderValue| value.to_str().ok()?.parse::<u64>().ok();
+    number(one) == number(other)
 }
 
 /// Puts lists that came in several headers into one each (RFC 9110, section 5.3).

@@ -28,5 +28,5 @@ pub(crate) use self::seats::Seat;
 pub use self::sending::Sending;
 pub(crate) use self::table::Transfers;
 pub use self::ticket::{NoSuchTransfer, Ticket};
-pub(crate) use self::unverified::{Awaited, Unverified};
+pub(crate) use self::unverified::{Awaited, Found, Unverified, Verdict};
 pub(crate) use self::waiting::{Arrived, ArrivedAs, Asker, WaitingArrival, WaitingSend};

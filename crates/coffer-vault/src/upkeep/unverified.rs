@@ -5,8 +5,8 @@
 
 use std::sync::Weak;
 
-use coffer_seal::BucketId;
-use coffer_store::{StoreError, WaitingBlob};
+use coffer_seal::{BlobId, BucketId};
+use coffer_store::{BlobState, StoreError, WaitingBlob};
 use tokio::time::sleep;
 
 use crate::counters::add;
@@ -14,7 +14,7 @@ use crate::error::{Result, VaultError};
 use crate::limits::{UNVERIFIED_AGAIN, UNVERIFIED_PAGE};
 use crate::objects::{Keys, look_through};
 use crate::open_buckets::UsedBucket;
-use crate::transfers::Unverified;
+use crate::transfers::{Found, Unverified, Verdict};
 use crate::vault::{Inner, Vault};
 
 /// Verifies what waits in the buckets that are noted, as long as the vault is there.
@@ -52,6 +52,7 @@ impl Vault {
     async fn verify_in(&self, bucket: &UsedBucket) -> Result<()> {
         // A commit in doubt tells only then whether its blob is one to be verified.
         bucket.settle().await?;
+        self.settle_doubts(bucket).await?;
         let (mut after, mut outcome) = (None, Ok(()));
         loop {
             let page = bucket.catalog.waiting_blobs(after, UNVERIFIED_PAGE).await?;
@@ -73,44 +74,77 @@ impl Vault {
         let (_pin, before) = (bucket.blobs.pin(), bucket.key());
         let Some(blob) = bucket.catalog.blob(waiting.id).await? else {
             if !is_in_flight {
-                self.note_gone(bucket, waiting).await?;
+                self.note_verdict(bucket, waiting.id, Found::Gone).await?;
             }
             return Ok(());
         };
         let keys = Keys::around(before, bucket);
-        let transfers = &self.inner.tally.transfers;
-        match look_through(bucket, &keys, &blob, waiting).await {
-            Ok(()) => {
-                bucket.catalog.note_verified(waiting.id).await?;
-                add(&transfers.verified_count, 1);
-            }
+        let found = match look_through(bucket, &keys, &blob, waiting).await {
+            Ok(()) => Found::Whole,
             Err(StoreError::Damaged { what, .. }) => {
-                if !bucket.catalog.contains_blob(&waiting.id).await? {
-                    return self.note_gone(bucket, waiting).await;
+                if bucket.catalog.contains_blob(&waiting.id).await? {
+                    Found::Damaged(what)
+                } else {
+                    Found::Gone
                 }
-                bucket.catalog.note_damaged(waiting.id).await?;
-                add(&transfers.verify_failed_count, 1);
-                self.tell_damaged(bucket.id, waiting, what);
             }
             Err(error) => return Err(error.into()),
+        };
+        self.note_verdict(bucket, waiting.id, found).await
+    }
+
+    /// Notes a verdict. One whose commit fails may stand all the same, and the blob waits no more
+    /// then: the verdict is kept until that is known.
+    async fn note_verdict(&self, bucket: &UsedBucket, blob: BlobId, found: Found) -> Result<()> {
+        let noted = match found {
+            Found::Damaged(_) => bucket.catalog.note_damaged(blob).await,
+            Found::Whole | Found::Gone => bucket.catalog.note_verified(blob).await,
+        };
+        let verdict = Verdict { blob, found };
+        match noted {
+            Ok(()) => self.tell_verdict(bucket.id, &verdict),
+            Err(_) => self.inner.transfers.unverified().doubt(bucket.id, verdict),
         }
-        Ok(())
+        Ok(noted?)
     }
 
-    /// What was replaced or deleted, or never committed, has no verdict.
-    async fn note_gone(&self, bucket: &UsedBucket, waiting: &WaitingBlob) -> Result<()> {
-        bucket.catalog.note_verified(waiting.id).await?;
-        add(&self.inner.tally.transfers.verify_gone_count, 1);
-        Ok(())
+    /// Counts and tells verdicts that were in doubt, and stand. What waits still is verified anew.
+    async fn settle_doubts(&self, bucket: &UsedBucket) -> Result<()> {
+        let unverified = self.inner.transfers.unverified();
+        let mut outcome = Ok(());
+        for verdict in unverified.take_doubts(bucket.id) {
+            match bucket.catalog.blob_state(verdict.blob).await {
+                Ok(BlobState::Waits(_)) => {}
+                Ok(_) => self.tell_verdict(bucket.id, &verdict),
+                Err(error) => {
+                    unverified.doubt(bucket.id, verdict);
+                    outcome = Err(error.into());
+                }
+            }
+        }
+        outcome
     }
 
-    fn tell_damaged(&self, bucket: BucketId, waiting: &WaitingBlob, what: &'static str) {
-        let blob = Some(waiting.id);
+    /// Counts a verdict that stands, and tells of damage.
+    fn tell_verdict(&self, bucket: BucketId, verdict: &Verdict) {
+        let transfers = &self.inner.tally.transfers;
+        match verdict.found {
+            Found::Whole => add(&transfers.verified_count, 1),
+            Found::Gone => add(&transfers.verify_gone_count, 1),
+            Found::Damaged(what) => {
+                add(&transfers.verify_failed_count, 1);
+                self.tell_damaged(bucket, verdict.blob, what);
+            }
+        }
+    }
+
+    fn tell_damaged(&self, bucket: BucketId, id: BlobId, what: &'static str) {
+        let blob = Some(id);
         let damage = StoreError::Damaged { what, bucket, blob };
         self.inner.tally.met(&damage);
         let row = self.inner.system.bucket_of_id(bucket);
         let name = row.as_ref().map_or("-", |row| row.name.as_str());
-        let place = format!("blob {}: {what}", waiting.id);
+        let place = format!("blob {id}: {what}");
         self.inner.audit.note_damaged_place(name, &place);
     }
 }

@@ -1,5 +1,7 @@
 //! Of headers that s3s would refuse, and of those in the query of a presigned URL.
 
+use s3s::S3ErrorCode;
+
 use super::*;
 
 fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -178,6 +180,26 @@ fn what_is_no_length_counts_as_none() {
     assert!(is("0") && is("9223372036854775807"));
     for none in ["", "abc", "-5", "+5", "5 ", "0x5", "9223372036854775808"] {
         assert!(!is(none), "{none}");
+    }
+}
+
+#[test]
+fn a_body_without_chunks_has_no_other_length_than_it_tells() {
+    let adapted = |decoded: &str| {
+        let put = http::Request::put("/bucket/key").header(CONTENT_LENGTH, "20");
+        let (mut head, ()) = put
+            .header(DECODED_LENGTH, decoded)
+            .body(())
+            .unwrap()
+            .into_parts();
+        adapt(&mut head, false)
+    };
+    assert!(adapted("20").is_ok() && adapted("020").is_ok() && adapted("odd").is_ok());
+    for other in ["5", "19", "21"] {
+        assert_eq!(
+            adapted(other).unwrap_err().code(),
+            &S3ErrorCode::InvalidRequest
+        );
     }
 }
 
