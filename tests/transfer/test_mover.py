@@ -305,7 +305,7 @@ def test_what_is_wrong_is_told_with_what_to_do(mover, server, bucket, tmp_path):
     place = f"s3://{bucket}/x"
     cases = [
         (("put", source, "bucket/x"), 2, "write s3://BUCKET/NAME"),
-        (("put", source, place, "--endpoint", "127.0.0.1:1"), 2, "write an address"),
+        (("put", source, place, "--endpoint", "127.0.0.1:1"), 2, "write https:// or http://"),
         (("put", source, place, "--jobs", "0"), 2, "--jobs"),
         (("put", tmp_path / "none", place), 1, "none: reading failed: No such file"),
         (("put", tmp_path, place), 1, "is a folder: -r"),

@@ -38,12 +38,9 @@ pub(crate) fn read_head(disk: &dyn Disk, key: &AuditKey) -> Result<HeadState, Au
     }
 }
 
-/// The segments that are there, in order. A folder that is gone has none.
+/// The segments that are there, in order.
 pub(crate) fn segments(disk: &dyn Disk) -> Result<Vec<u32>, AuditError> {
-    let names = match disk.names() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        names => names.map_err(AuditError::io("list", "the folder"))?,
-    };
+    let names = disk.names().map_err(AuditError::io("list", "the folder"))?;
     let mut numbers: Vec<u32> = names
         .iter()
         .filter_map(|name| segment_number(name))
