@@ -3,6 +3,7 @@
 import base64
 import errno
 import hashlib
+import http.client
 import socket
 import struct
 import time
@@ -173,6 +174,41 @@ def test_no_copy_hides_that_a_checksum_is_not_the_one_told(faulty):
         with refused("InternalError", 500):
             client.upload_part_copy(**part, **more)
     assert "Parts" not in client.list_parts(**name, UploadId=upload)
+
+
+@pytest.mark.parametrize("chunk", [0, 10])
+def test_what_does_not_open_ends_an_answer_before_its_verdict(faulty, chunk):
+    body = content(300_000)
+    document = sealed.announced(faulty, "/open/cut", len(body), headers=ALGORITHM)
+    message = bytearray(sealed.seal(document, body))
+    message[56 + chunk * 16_400 + 5] ^= 1
+    before = set(faulty.blob_files())
+    assert sealed.request(faulty, "PUT", document["ticket"], bytes(message))[0] == 204
+    (file,) = set(faulty.blob_files()) - before
+    faulty.arm("read", 0, 1 << 40, file.name)
+    assert sealed.commit(faulty, "/open/cut", document["ticket"], headers=told(body))[0] == 200
+    time.sleep(1)
+    faulty.heal()
+    if chunk == 0:
+        assert raw.send(faulty, "GET", "/open/cut")[0] == 500
+    else:
+        with pytest.raises(http.client.IncompleteRead) as ended:
+            raw.send(faulty, "GET", "/open/cut")
+        assert ended.value.partial == body[: len(ended.value.partial)]
+    asked = {"range": "bytes=200000-"}
+    status, said, end = raw.send(faulty, "GET", "/open/cut", headers=asked)
+    assert (status, said["x-coffer-stored"], end) == (206, "unverified", body[200_000:])
+
+
+def test_another_checksum_is_told_as_unverified_before_its_verdict(faulty):
+    body = content(100_000)
+    unreadable(faulty, "/open/lie", body, commits_as=b"other")
+    time.sleep(1)
+    faulty.heal()
+    sums = {"x-amz-checksum-mode": "ENABLED"}
+    status, said, whole = raw.send(faulty, "GET", "/open/lie", headers=sums)
+    assert (status, said["x-coffer-stored"], whole) == (200, "unverified", body)
+    assert said["x-amz-checksum-sha256"] == told(b"other")["x-amz-checksum-sha256"]
 
 
 def test_a_copy_of_what_waits_is_whole(faulty):
