@@ -261,6 +261,13 @@ def signed_in_query(serving, method, path, query="", headers=None):
     return httpx.request(method, request.url, headers=headers, verify=context)
 
 
+@pytest.mark.parametrize("length", ["+20000", "-1", "0x10", "2e4"])
+def test_the_length_of_an_announcement_is_digits_alone(serving, length):
+    headers = {"x-coffer-transfer-length": length}
+    query = "coffer-transfer="
+    assert raw.send(serving, "POST", "/open/new", query=query, headers=headers)[0] == 400
+
+
 def test_keys_are_given_to_those_alone_who_sign_in_the_header(serving):
     wants = {"x-coffer-transfer": "sealed"}
     answer = signed_in_query(serving, "GET", "/open/film", headers=wants)

@@ -59,7 +59,11 @@ pub(crate) async fn announce(
     acl::asked(headers)?;
     expected_owner::check(headers, vault.account_id().as_str())?;
     let plaintext_bytes = headers.get(TRANSFER_LENGTH);
-    let plaintext_bytes = plaintext_bytes.and_then(|value| value.to_str().ok()?.parse().ok());
+    let digits = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let plaintext_bytes = plaintext_bytes.and_then(|value| value.to_str().ok());
+    let plaintext_bytes = plaintext_bytes
+        .filter(digits)
+        .and_then(|text| text.parse().ok());
     let plaintext_bytes = plaintext_bytes.ok_or_else(|| {
         s3_error!(
             InvalidArgument,
