@@ -34,11 +34,11 @@ const STANDBYS: &str = "folders of standbys of a sealed copy that holds a keysto
                         is not known";
 
 /// What may be in what a server went on from, and in all else that is of the server before.
-const ORIGIN: &str = "what this server began with, which is a backup, a sealed copy or a standby of \
-                      one, and the server that this is of, with its other backups and copies and \
-                      those who follow them: none of them hears of this erase. Where one holds the \
-                      keystore with the keys, what was destroyed opens there with an identity of \
-                      the copy or the root key of then. Which there are is not known";
+const ORIGIN: &str = "what this server began with, which is a backup, a sealed copy or a standby \
+                      of one, and the server that this is of, with its other backups and copies \
+                      and those who follow them: none of them hears of this erase. Where one \
+                      holds the keystore with the keys, what was destroyed opens there with an \
+                      identity of the copy or the root key of then. Which there are is not known";
 
 /// What may remain where a server went on from a copy, unless what was erased was made since.
 pub(crate) fn left_of_origin(went_on: Option<WentOn>, made_ms: Option<i64>) -> Option<String> {

@@ -1,5 +1,6 @@
 //! What a server notes of itself under no bucket: that another serves in its place, as it stands in
-//! the file `copies` too, which may be lost, moved away or damaged; and that it went on from a copy.
+//! the file `copies` too, which may be lost, moved away or damaged; and that it went on from a
+//! copy.
 
 use coffer_store::StoreError;
 use rusqlite::{OptionalExtension, params};
