@@ -20,7 +20,8 @@ pub(crate) mod read;
 pub(crate) mod rewrap;
 pub(crate) mod tags;
 pub(crate) mod uploads;
-pub(crate) mod verification;
 pub(crate) mod walk;
+
+pub(crate) mod verification;
 
 pub(crate) mod open_uploads;

@@ -170,7 +170,7 @@ impl Catalog {
     }
 }
 
-fn contains_blob(connection: &Connection, id: &BlobId) -> Result<bool> {
+pub(crate) fn contains_blob(connection: &Connection, id: &BlobId) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT EXISTS(SELECT 1 FROM blob WHERE blob_id = ?1)
              OR EXISTS(SELECT 1 FROM part WHERE blob_id = ?1)",

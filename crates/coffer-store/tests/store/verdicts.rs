@@ -75,7 +75,11 @@ async fn what_is_damaged_is_not_told_as_whole() {
     let state = bucket.catalog.blob_state(id).await.unwrap();
     assert_eq!(state, BlobState::Damaged);
     let other = bucket.catalog.blob_state(BlobId::random()).await.unwrap();
-    assert_eq!(other, BlobState::Whole);
+    assert_eq!(other, BlobState::Gone);
+    let deletion = gone(&name("a"), Precondition::None);
+    bucket.catalog.delete(deletion).await.unwrap();
+    let state = bucket.catalog.blob_state(id).await.unwrap();
+    assert_eq!(state, BlobState::Gone, "its verdict went with it");
 }
 
 async fn begin(bucket: &Bucket) -> UploadId {

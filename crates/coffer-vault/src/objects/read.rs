@@ -109,7 +109,7 @@ impl Vault {
             let keys = (bucket.key(), options.customer_key.clone());
             let told = (level, locks, &judged[..]);
             let (info, content) = look_up(&bucket, name, &options, told).await?;
-            if reads == Reads::ToCopy && info.verification == Verification::Waits {
+            if reads == Reads::ToCopy {
                 check_waiting(&bucket, keys.0.clone(), &content).await?;
             }
             add(&tally.read_count, 1);

@@ -15,6 +15,7 @@ use crate::catalog::read::{select, with_row};
 use crate::catalog::tables::columns::{decode_checksum, encode_checksum};
 use crate::catalog::tables::rows::{blob_columns, read_blob};
 use crate::catalog::tables::unverified::{DAMAGED, UNVERIFIED, UNVERIFIED_END, name_of};
+use crate::catalog::walk::contains_blob;
 use crate::error::{Result, StoreError};
 use crate::record::{BlobRef, Checksum, ObjectName, Verification};
 use crate::version::Which;
@@ -40,6 +41,8 @@ pub enum BlobState {
     Waits(WaitingBlob),
     /// It was found not to be what it was to be.
     Damaged,
+    /// Nothing refers to it any more, and a verdict went with it.
+    Gone,
 }
 
 impl Catalog {
@@ -135,7 +138,8 @@ impl Catalog {
         .await
     }
 
-    /// What is known of a blob, by one read: a verdict may come at any time.
+    /// What is known of a blob, by one read: a verdict may come at any time, and the blob may go.
+    /// Where nothing ever waited in the catalog, it is not looked for.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -150,7 +154,8 @@ impl Catalog {
                 .query_row([&name], |row| row.get(0))
                 .optional()?;
             match value.as_deref() {
-                None => Ok(BlobState::Whole),
+                None if contains_blob(connection, &id)? => Ok(BlobState::Whole),
+                None => Ok(BlobState::Gone),
                 Some(DAMAGED) => Ok(BlobState::Damaged),
                 Some(value) => waiting_blob(&name, value).map(BlobState::Waits),
             }

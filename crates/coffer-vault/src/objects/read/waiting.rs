@@ -16,7 +16,7 @@ const OTHER_CHECKSUM: &str = "blob: its checksum is not the one that was told wi
 /// was opened, and its checksum would hide that it is not what was told.
 ///
 /// # Errors
-/// [`VaultError::Damaged`].
+/// [`VaultError::Damaged`], [`VaultError::NoSuchObject`].
 pub(crate) async fn check_waiting(
     bucket: &UsedBucket,
     before: BucketKey,
@@ -32,6 +32,8 @@ pub(crate) async fn check_waiting(
             BlobState::Waits(waiting) => look_through(bucket, &keys, blob, &waiting).await?,
             // Since the object was looked up; it was counted and told then.
             BlobState::Damaged => return Err(VaultError::Damaged),
+            // With its object, and what was found of it: there is nothing left to copy.
+            BlobState::Gone => return Err(VaultError::NoSuchObject),
         }
     }
     Ok(())
