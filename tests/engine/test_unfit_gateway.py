@@ -150,7 +150,8 @@ def test_the_only_gateway_says_how_much_room_it_lacks(tmp_path, store):
             fill(disk)
             assert "no room was left for a state of the engine's log" in one.log()
 
-        answered(has_told, LEFT_SECONDS)
+        # What failed first may have been something else, and one failure a minute is told.
+        answered(has_told, 2 * LEFT_SECONDS)
         assert "catalogs_mib=" in one.log() and "all that is left" not in one.log()
         os.unlink(disk / "ballast")
         answered(lambda: put(s3, "small-1"), LEFT_SECONDS)

@@ -47,12 +47,13 @@ pub async fn put_back_after(failed: Option<&Error>, data: &Path, is_told: bool) 
     };
     match is_put_back(data).await {
         Ok(_) if !is_told => {}
-        Ok(true) if failed.is_full() => tracing::warn!(
+        // Where nothing had been moved yet, too: it lacks as much.
+        Ok(_) if failed.is_full() => tracing::warn!(
             data = %data.display(),
             catalogs_mib = catalogs_bytes(data).div_ceil(MIB),
             "no room was left for a state of the engine's log: what this folder held before is in \
-             its place again. While a state is taken, the disk holds the catalogs twice, and 16 \
-             MiB: make as much room, or give this gateway a larger disk"
+             its place. While a state is taken, the disk holds the catalogs twice, and 16 MiB: \
+             make as much room, or give this gateway a larger disk"
         ),
         Ok(true) => tell_kept(data),
         Ok(false) => {}
