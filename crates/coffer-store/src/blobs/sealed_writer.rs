@@ -119,7 +119,17 @@ impl SealedBlobWriter {
         let missing = usize::try_from(self.missing_bytes()).unwrap_or(usize::MAX);
         let file = &mut self.file;
         let out = self.out.get_or_insert_with(|| file.buffer());
-        let end = out.len().min(self.filled.saturating_add(missing));
+        // What would come behind the border of the next write has to be moved to the front after
+        // it: no more than opens whole.
+        let border = out.len().saturating_sub(SEALED_CHUNK_BYTES);
+        let end = match self.opening {
+            Opening::Later => border,
+            Opening::AsItComes => {
+                let begins = self.received_bytes - self.filled as u64;
+                chunk_end(begins + border as u64, begins).min(out.len())
+            }
+        };
+        let end = end.min(self.filled.saturating_add(missing));
         &mut out[self.filled.min(end)..end]
     }
 
@@ -218,4 +228,12 @@ impl SealedBlobWriter {
             outcome
         })
     }
+}
+
+/// Where the chunk ends that holds the byte before `at`, from `begins` on, both in bytes of the
+/// message.
+fn chunk_end(at: u64, begins: u64) -> usize {
+    let (header, chunk) = (HEADER_BYTES as u64, SEALED_CHUNK_BYTES as u64);
+    let end = header + at.saturating_sub(header).next_multiple_of(chunk);
+    usize::try_from(end - begins).unwrap_or(usize::MAX)
 }

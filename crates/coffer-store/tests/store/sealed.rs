@@ -143,6 +143,30 @@ async fn what_arrives_sealed_is_a_blob_like_any_other() {
 }
 
 #[tokio::test]
+async fn what_arrives_sealed_and_is_opened_later_is_as_it_came() {
+    let bucket = Bucket::new().await;
+    for length in [0, CHUNK_BYTES, SOME_CHUNKS + 4711] {
+        for piece in [1_448, 65_536, usize::MAX] {
+            let (data, key) = (content(length), SecretKey::generate());
+            let begun = bucket
+                .blobs
+                .receive(key.clone(), length as u64, Opening::Later);
+            let mut writer = begun.unwrap();
+            let message = seal(&key, writer.context(), &data);
+            let opened = arrive(&mut writer, &message, piece).await.unwrap();
+            assert!(opened.is_empty() && writer.room().is_empty());
+            let blob = writer.finish().await.unwrap();
+            let id = blob.id();
+            blob.keep();
+            assert!(
+                fs::read(bucket.blobs.path(id)).unwrap() == message,
+                "{length}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_does_not_open_is_refused_and_never_written() {
     let bucket = Bucket::new().await;
     let data = content(SOME_CHUNKS);
