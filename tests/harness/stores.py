@@ -41,14 +41,18 @@ def folder(at):
     yield f"file://{at / 'copy'}"
 
 
+def url_of_coffer(other):
+    return (
+        f"s3://copies/of-first?endpoint={other.endpoint}&ca={other.ca}"
+        f"&credentials={other.credentials_path}"
+    )
+
+
 @contextlib.contextmanager
 def another_coffer(at):
     with Server(at) as other:
         s3_client(other).create_bucket(Bucket="copies")
-        yield (
-            f"s3://copies/of-first?endpoint={other.endpoint}&ca={other.ca}"
-            f"&credentials={other.credentials_path}"
-        )
+        yield url_of_coffer(other)
 
 
 def installed(name, what):

@@ -1,10 +1,13 @@
 """A copy on each kind of store: kept up, verified, followed by a standby, damaged, and restored."""
 
+import json
 import time
 
 import pytest
 
 from harness import stores
+from harness.administration import ask
+from harness.age import RECIPIENT
 from harness.clients import s3_client
 from harness.sealed_copies import (
     BUCKET,
@@ -19,6 +22,7 @@ from harness.sealed_copies import (
     status,
     verify,
 )
+from harness.server import Server, coffer
 from harness.standbys import add_copy, has, standby_of, started, within
 
 OF_OTHERS = [stores.azurite]
@@ -76,6 +80,72 @@ def test_a_copy_is_kept_up_followed_and_restored(server, url, tmp_path):
     assert restore(url, earlier, "--at", at)["missing_count"] == 0
     with served(tmp_path / "second", keys) as second:
         check(second, names)
+
+
+def keeps_versions(store, status):
+    settings = {"Status": status}
+    s3_client(store).put_bucket_versioning(Bucket="copies", VersioningConfiguration=settings)
+
+
+def test_a_bucket_that_keeps_versions_takes_no_keystore(server, tmp_path):
+    """Older ones would stay there. Other copies it takes."""
+    with Server(made(tmp_path / "store")) as store:
+        s3_client(store).create_bucket(Bucket="copies")
+        url = stores.url_of_coffer(store)
+        keeps_versions(store, "Enabled")
+        words = ["add", "far", url, "--with-keystore", "--recipient", RECIPIENT]
+        error = replica(server, *words, expect=1)
+        assert "keeps versions" in error and "s3://copies/of-first" in error, error
+        assert "Turn versioning off" in error, error
+        assert ask(server, "replica", "list") == []
+        listed = s3_client(store).list_objects_v2(Bucket="copies")
+        assert listed["KeyCount"] == 0, listed
+        replica(server, "add", "plain", url)
+        put(server, ["small-1"])
+        caught_up(server, "plain")
+        keeps_versions(store, "Suspended")
+        replica(server, "add", "far", url.replace("of-first", "second"), *words[3:])
+
+
+def test_an_erase_is_pending_where_versioning_was_turned_on_later(server, tmp_path):
+    with Server(made(tmp_path / "store")) as store:
+        s3_client(store).create_bucket(Bucket="copies")
+        url = stores.url_of_coffer(store)
+        replica(server, "add", "far", url, "--with-keystore", "--recipient", RECIPIENT)
+        for bucket in ("doomed", "other"):
+            s3_client(server).create_bucket(Bucket=bucket)
+        caught_up(server)
+        within(lambda: status(server)["keystore"]["taken_at"] is not None)
+        keeps_versions(store, "Enabled")
+        words = ("--data", server.data, "--yes", "--json")
+        done = coffer("bucket", "erase", "doomed", *words, text=True)
+        assert done.returncode == 0 and "PENDING: copy far" in done.stderr, done
+        receipt = json.loads(done.stdout)
+        [told] = receipt["copies"]
+        assert told["keystore"]["state"] == "pending", told
+        assert "as a version that the store keeps" in told["holds"], told
+        versions = s3_client(store).list_object_versions(
+            Bucket="copies", Prefix="of-first/keystores/"
+        )["Versions"]
+        assert len(versions) >= 2, "the one before, with the key, is there"
+        told = status(server)
+        assert "turn versioning off" in told["problem"], told
+        # As is said to do, and the next change of the keystore has it looked again.
+        keeps_versions(store, "Suspended")
+        for version in versions:
+            if not version["IsLatest"]:
+                s3_client(store).delete_object(
+                    Bucket="copies", Key=version["Key"], VersionId=version["VersionId"]
+                )
+        done = coffer("bucket", "erase", "other", *words, text=True)
+        assert done.returncode == 0, done
+
+        def settled():
+            shown = ask(server, "receipt", "show", receipt["id"])
+            return shown["copies"][0]["keystore"]["state"] == "taken"
+
+        within(settled)
+        within(lambda: status(server)["problem"] is None)
 
 
 @pytest.mark.stores

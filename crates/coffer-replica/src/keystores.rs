@@ -4,6 +4,8 @@
 //! A keystore is not a piece of a head, for heads of the window keep what they name, and of
 //! keystores the newest only is to be there: the ones before may hold keys that were destroyed.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -12,9 +14,10 @@ use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
 use crate::find::listed;
 use crate::head::KeystoreRef;
-use crate::limits::KEYSTORE_MAX_BYTES;
+use crate::limits::{KEYSTORE_MAX_BYTES, VERSIONS_TRIED_EVERY};
 use crate::names::{self, Number};
-use crate::store::{Copy, create, get, remove};
+use crate::store::versions::names_version;
+use crate::store::{Copy, create_versioned, get, get_versioned, remove};
 use crate::write::CopyWriter;
 
 /// Puts keystores into a copy, in the epoch of one start of its writer.
@@ -29,7 +32,17 @@ pub struct KeystoreWriter {
     is_alone: bool,
     /// Whether what lies there under its name is known to be damaged.
     is_damaged: bool,
+    /// Whether the store named a version of what was put, as one does that keeps what is removed.
+    names_version: bool,
+    /// When a trial showed that it does.
+    kept: Option<Instant>,
 }
+
+/// What keeps those before from being gone.
+const KEPT: &str = "its store keeps versions of what is removed, older keystores among them: turn \
+                    versioning off for that bucket or container, and remove the older versions \
+                    below keystores/ there by hand. It is looked again within ten minutes, and \
+                    when the keystore changes";
 
 /// A keystore that was found in a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +63,8 @@ impl KeystoreWriter {
             put: None,
             is_alone: false,
             is_damaged: false,
+            names_version: false,
+            kept: None,
         }
     }
 
@@ -67,16 +82,33 @@ impl KeystoreWriter {
     /// the answer had been lost, or not waited for.
     ///
     /// # Errors
-    /// Of the store: the same can be tried again. [`ReplicaError::Fenced`] where another server's
-    /// is beside it.
+    /// Of the store: the same can be tried again. [`ReplicaError::NotDone`] where it keeps what is
+    /// removed, as far as it tells. [`ReplicaError::Fenced`] where another server's is beside it.
     pub async fn keep_alone(&mut self) -> Result<()> {
         let Some(at) = self.put.as_ref().map(|put| put.at) else {
             return Ok(());
         };
         self.is_alone = false;
         self.remove_before(at).await?;
+        if self.names_version && self.keeps_removed().await? {
+            return Err(ReplicaError::NotDone(KEPT));
+        }
         self.is_alone = true;
         Ok(())
+    }
+
+    /// Whether the store keeps what is removed, by a trial that is not made each time.
+    async fn keeps_removed(&mut self) -> Result<bool> {
+        if self
+            .kept
+            .is_some_and(|kept| kept.elapsed() < VERSIONS_TRIED_EVERY)
+        {
+            return Ok(true);
+        }
+        let keeps = self.copy.keeps_removed().await?;
+        self.kept = keeps.then(Instant::now);
+        self.names_version = keeps;
+        Ok(keeps)
     }
 
     /// What was put is missing there, or damaged: the next is put in its place.
@@ -103,7 +135,8 @@ impl KeystoreWriter {
             self.attempt = Some((at, bytes.clone()));
             self.is_alone = false;
             self.check_own().await?;
-            let put = self.create(at, bytes).await?;
+            let (put, version) = self.create(at, bytes).await?;
+            self.names_version = names_version(version.as_deref());
             // One that took the copy over while this was under way puts another beside it.
             self.check_own().await?;
             self.listed_before(at).await?;
@@ -129,30 +162,32 @@ impl KeystoreWriter {
         }
     }
 
-    async fn create(&self, at: Number, bytes: Bytes) -> Result<KeystoreRef> {
+    /// With the version that the store names of it.
+    async fn create(&self, at: Number, bytes: Bytes) -> Result<(KeystoreRef, Option<String>)> {
         let (store, path) = (&*self.copy.store, names::keystore(at));
         let sha256 = sha256_hex(&bytes);
         if self.is_damaged {
-            store.put(&path, bytes.into()).await?;
-            return Ok(KeystoreRef { at, sha256 });
+            let put = store.put(&path, bytes.into()).await?;
+            return Ok((KeystoreRef { at, sha256 }, put.version));
         }
-        let created = create(store, &path, bytes).await;
-        if !matches!(created, Ok(true)) {
-            // In doubt, or there: it is read what lies there.
-            let found = match get(store, &path, KEYSTORE_MAX_BYTES).await {
-                Err(ReplicaError::Missing { object }) => {
-                    return Err(created.err().unwrap_or(ReplicaError::Missing { object }));
-                }
-                found => found?,
-            };
-            if sha256_hex(&found) != sha256 {
-                return Err(ReplicaError::Altered {
-                    object: path.to_string(),
-                    problem: "another keystore is there, which this server did not put there",
-                });
+        let created = create_versioned(store, &path, bytes).await;
+        if let Ok(Some(put)) = created {
+            return Ok((KeystoreRef { at, sha256 }, put.version));
+        }
+        // In doubt, or there: it is read what lies there.
+        let (found, version) = match get_versioned(store, &path, KEYSTORE_MAX_BYTES).await {
+            Err(ReplicaError::Missing { object }) => {
+                return Err(created.err().unwrap_or(ReplicaError::Missing { object }));
             }
+            found => found?,
+        };
+        if sha256_hex(&found) != sha256 {
+            return Err(ReplicaError::Altered {
+                object: path.to_string(),
+                problem: "another keystore is there, which this server did not put there",
+            });
         }
-        Ok(KeystoreRef { at, sha256 })
+        Ok((KeystoreRef { at, sha256 }, version))
     }
 
     /// Removes those of earlier epochs and generations, and what was left of puts of such that were

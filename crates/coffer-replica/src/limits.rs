@@ -46,6 +46,10 @@ pub const PIECES_MAX: usize = 64;
 /// So many bytes of a blob are in memory, and are put at once.
 pub const BLOB_PART_BYTES: usize = 8 * 1_024 * 1_024;
 
+/// A store that keeps what is removed is asked again after so long whether it still does: each
+/// trial leaves a version of a byte there.
+pub const VERSIONS_TRIED_EVERY: Duration = Duration::from_secs(600);
+
 /// A longer time without a state is named as a gap, in milliseconds.
 pub const GAP_MIN_MS: i64 = 5_000;
 

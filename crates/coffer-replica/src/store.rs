@@ -8,7 +8,7 @@ use coffer_durable::now_ms;
 use coffer_seal::{KeystoreId, SecretKey};
 use futures::TryStreamExt;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutResult};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,8 @@ use crate::names::{self, CopyId, IDENTITY, LEASE, PROBES, RECORD};
 pub(crate) mod lease;
 
 pub(crate) mod identity;
+
+pub(crate) mod versions;
 
 pub(crate) mod blobs;
 
@@ -268,6 +270,18 @@ impl Copy {
         }
     }
 
+    /// Refuses a place that has a copy, or parts of one that lost what it says of itself.
+    pub(crate) async fn check_free(&self) -> Result<()> {
+        match get(&*self.store, &Path::from(RECORD), u64::MAX).await {
+            Err(ReplicaError::Missing { .. }) => {}
+            found => return found.and(Err(ReplicaError::Occupied)),
+        }
+        if has_parts(&*self.store).await? {
+            return Err(ReplicaError::Occupied);
+        }
+        Ok(())
+    }
+
     /// Whether this very copy is in its place.
     pub(crate) async fn check_record(&self) -> Result<()> {
         self.own_record().await.map(drop)
@@ -297,13 +311,23 @@ async fn has_heads(store: &dyn ObjectStore) -> Result<bool> {
 }
 
 /// Whether heads or keystores are there, which only a copy has: it may lack what it says of itself.
-pub(crate) async fn has_parts(store: &dyn ObjectStore) -> Result<bool> {
+async fn has_parts(store: &dyn ObjectStore) -> Result<bool> {
     let mut keystores = store.list(Some(&Path::from(names::KEYSTORES)));
     Ok(keystores.try_next().await?.is_some() || has_heads(store).await?)
 }
 
 /// An object, of so many bytes at most.
 pub(crate) async fn get(store: &dyn ObjectStore, path: &Path, max_bytes: u64) -> Result<Bytes> {
+    let found = get_versioned(store, path, max_bytes).await;
+    found.map(|(bytes, _)| bytes)
+}
+
+/// The same, with the version that the store names of it.
+pub(crate) async fn get_versioned(
+    store: &dyn ObjectStore,
+    path: &Path,
+    max_bytes: u64,
+) -> Result<(Bytes, Option<String>)> {
     let found = match store.get(path).await {
         Err(object_store::Error::NotFound { .. }) => {
             return Err(ReplicaError::Missing {
@@ -318,15 +342,25 @@ pub(crate) async fn get(store: &dyn ObjectStore, path: &Path, max_bytes: u64) ->
             problem: "it is longer than any that is written",
         });
     }
-    Ok(found.bytes().await?)
+    let version = found.meta.version.clone();
+    Ok((found.bytes().await?, version))
 }
 
 /// Creates an object that must not be there. Whether it was created; an error leaves that in doubt.
 pub(crate) async fn create(store: &dyn ObjectStore, path: &Path, bytes: Bytes) -> Result<bool> {
+    Ok(create_versioned(store, path, bytes).await?.is_some())
+}
+
+/// The same; of what was created, what the store answered.
+pub(crate) async fn create_versioned(
+    store: &dyn ObjectStore,
+    path: &Path,
+    bytes: Bytes,
+) -> Result<Option<PutResult>> {
     let options = PutOptions::from(PutMode::Create);
     match store.put_opts(path, bytes.into(), options).await {
-        Ok(_) => Ok(true),
-        Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+        Ok(put) => Ok(Some(put)),
+        Err(object_store::Error::AlreadyExists { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -17,7 +17,7 @@ use crate::limits::{
 };
 use crate::names::{self, Number, RECORD};
 use crate::segment::{self, Description};
-use crate::store::{Copy, CopyRecord, create, get, has_parts, remove};
+use crate::store::{Copy, CopyRecord, create, get, remove};
 
 mod blobs;
 
@@ -77,14 +77,7 @@ impl CopyWriter {
     pub async fn begin(copy: Copy, record: &CopyRecord) -> Result<Self> {
         let store = &*copy.store;
         let path = Path::from(RECORD);
-        match get(store, &path, u64::MAX).await {
-            Err(ReplicaError::Missing { .. }) => {}
-            found => return found.and(Err(ReplicaError::Occupied)),
-        }
-        // What is there may be all of a copy but what it says of itself.
-        if has_parts(store).await? {
-            return Err(ReplicaError::Occupied);
-        }
+        copy.check_free().await?;
         let text = record.bytes();
         // An answer that was lost makes this refuse a place that is fit: it can be asked again
         // under another URL.

@@ -286,8 +286,9 @@ fn holds_keys(keystore: &CopyKeystore, is_of_engine: bool) -> String {
         ),
         CopyKeystoreState::Pending => format!(
             "and PENDING: the keystore without the keys that were destroyed has not reached it, \
-             or one of before is there beside it; what it has opens with that {opener}. It is \
-             tried again until it is done, and then this receipt says when"
+             or one of before is there still, beside it or as a version that the store keeps; what \
+             it has opens with that {opener}. It is tried again until it is done, and then this \
+             receipt says when"
         ),
         CopyKeystoreState::Left => {
             format!("and the keystore of that time, with the keys, which opens it {opener}")

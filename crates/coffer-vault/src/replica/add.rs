@@ -135,10 +135,16 @@ impl Vault {
         } else {
             CopyRecord::new(id)
         };
-        let url = place.url().to_owned();
+        let (url, public_url) = (place.url().to_owned(), place.public_url());
+        // A folder names no versions; and an engine may have its log where versions are kept.
+        let is_to_forget = keystore.as_ref().is_some_and(|with| !with.is_of_engine);
+        let is_to_forget = is_to_forget && place.folder().is_none();
         let store = blocking(move || Ok(place.open(true)?)).await?;
         let key = self.inner.keystore.system_key();
         let copy = Copy::new(store, record.copy, &key);
+        if is_to_forget && copy.keeps_versions().await? {
+            return Err(CopyError::KeepsVersions { url: public_url }.into());
+        }
         let writer = CopyWriter::begin(copy, &record).await?;
         let entry = Entry {
             url,

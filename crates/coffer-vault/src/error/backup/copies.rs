@@ -29,6 +29,16 @@ pub enum CopyError {
         /// How many there may be.
         max: usize,
     },
+    /// A keystore is to go along to where what is removed is kept.
+    #[error(
+        "the store keeps versions of what is removed in the bucket or container of {url}: older \
+         keystores would stay there, and open what an erase has destroyed. Turn versioning off \
+         there, or choose another bucket for a copy with the keystore in it; no copy was made"
+    )]
+    KeepsVersions {
+        /// Where it is.
+        url: String,
+    },
     /// What the server knows of copies can't be read.
     #[error(
         "the file `copies` in the data folder does not open: which copies there are is not known. \
