@@ -174,6 +174,18 @@ pub enum ReplicaError {
         /// As of when the newest head is: RFC 3339.
         newest: String,
     },
+    /// What has this number is out of the window, or holds nothing.
+    #[error("head {number} can't be restored: {why}. The copy keeps heads {first} to {newest} now")]
+    NotKept {
+        /// The number that was asked for.
+        number: u64,
+        /// Why not.
+        why: &'static str,
+        /// The lowest that is there.
+        first: u64,
+        /// The newest.
+        newest: u64,
+    },
     /// Of which moment what it has is can't be told, and what was before for certain is gone.
     #[error(
         "which state of the copy is of that moment can't be told: the clock of who wrote it was \

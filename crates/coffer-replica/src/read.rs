@@ -78,6 +78,12 @@ enum Behind {
     Damaged(u64),
 }
 
+// Why what has a number can't be restored.
+const GONE: &str = "the time that the copy keeps does not reach back to it any more";
+const TO_COME: &str = "none of that number was written yet";
+const EMPTY: &str = "it was written before the copy was complete for the first time, and holds \
+                     nothing";
+
 impl CopyReader {
     /// The newest head, which is `known` or a later one.
     ///
@@ -127,13 +133,50 @@ impl CopyReader {
     /// The head or record of this number.
     ///
     /// # Errors
-    /// As [`CopyReader::newest`]; [`ReplicaError::Missing`], [`ReplicaError::Altered`].
+    /// As [`CopyReader::newest`]; [`ReplicaError::NotKept`] where it is out of the window, or holds
+    /// nothing; [`ReplicaError::Missing`] where it is to be there, [`ReplicaError::Altered`].
     pub async fn numbered(copy: Copy, known: Option<&KnownHead>, number: u64) -> Result<Self> {
-        let newest = Self::newest(copy, known).await?;
-        let entry = newest.copy.entry(number).await?;
-        let state = newest.copy.state_of(entry).await?;
-        let copy = newest.copy;
+        let reader = Self::newest(copy, known).await?;
+        let copy = &reader.copy;
+        let entry = match copy.entry(number).await {
+            Err(missing @ ReplicaError::Missing { .. }) => {
+                return Err(reader.not_there(number, missing).await?);
+            }
+            entry => entry?,
+        };
+        // Of a copy that was never complete more is said by who restores it.
+        if entry.as_of_ms() == 0 && reader.head().as_of_ms > 0 {
+            return Err(reader.not_kept(number, EMPTY).await?);
+        }
+        let state = copy.state_of(entry).await?;
+        let copy = reader.copy;
         Ok(Self { copy, state })
+    }
+
+    /// What is said of a number that is not there: the store lost it only if the window has it.
+    async fn not_there(&self, number: u64, missing: ReplicaError) -> Result<ReplicaError> {
+        let (head, newest) = (self.head(), self.known().number);
+        if number > newest {
+            return self.not_kept(number, TO_COME).await;
+        }
+        let now_ms = (self.copy.clock)().max(head.as_of_ms);
+        let horizon_ms = now_ms.saturating_sub(head.keep_ms);
+        let lost = self.copy.missing_heads(newest, horizon_ms).await?;
+        if lost.iter().any(|(numbers, _)| numbers.contains(&number)) {
+            return Ok(missing);
+        }
+        self.not_kept(number, GONE).await
+    }
+
+    async fn not_kept(&self, number: u64, why: &'static str) -> Result<ReplicaError> {
+        let newest = self.known().number;
+        let first = self.copy.number_from(0).await?.unwrap_or(newest);
+        Ok(ReplicaError::NotKept {
+            number,
+            why,
+            first,
+            newest,
+        })
     }
 
     /// How what was found is to the moment that was asked for, and to what comes after it.

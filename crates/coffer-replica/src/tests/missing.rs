@@ -61,3 +61,42 @@ async fn heads_of_the_window_that_are_gone_are_found_and_those_that_were_removed
     let error = CopyReader::newest(bench.copy(), None).await.err();
     assert!(matches!(error, Some(ReplicaError::NoHeads)), "{error:?}");
 }
+
+#[tokio::test]
+async fn a_number_that_is_not_kept_is_told_from_one_that_the_store_lost() {
+    let mut bench = Bench::new().await;
+    states(&mut bench, 20).await;
+    let newest = bench.writer.known().number;
+    let told = async |number: u64| {
+        let read = CopyReader::numbered(bench.copy(), None, number).await;
+        read.err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    };
+    let range = |first: u64| format!("heads {first} to {newest} now");
+    let early = told(1).await;
+    assert!(
+        early.contains("holds nothing") && early.contains(&range(1)),
+        "{early}"
+    );
+    let late = told(newest + 1).await;
+    assert!(late.contains("yet") && late.contains(&range(1)), "{late}");
+    let none = HashSet::new();
+    let swept = bench.writer.sweep(9_500, &none, soon()).await;
+    assert!(swept.unwrap().is_complete);
+    bench.clock.store(1_009_500, Ordering::SeqCst);
+    let first = bench.copy().number_from(0).await.unwrap().unwrap();
+    assert!(first > 2, "{first}");
+    let gone = told(first - 1).await;
+    assert!(
+        gone.contains("keeps does not reach") && gone.contains(&range(first)),
+        "{gone}"
+    );
+    let lost = newest - 2;
+    bench.store.inner.delete(&names::head(lost)).await.unwrap();
+    let missing = told(lost).await;
+    assert!(
+        missing.contains("the store lost or removed it"),
+        "{missing}"
+    );
+}
