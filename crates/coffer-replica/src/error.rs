@@ -153,7 +153,11 @@ pub enum ReplicaError {
     /// The store was put back, or its newest heads removed.
     #[error(
         "the copy was put back, or lost its newest part: its newest head is {found}, and head \
-         {known} had been written"
+         {known} had been written. Look whether the URL is right, and whether its store was \
+         restored or withholds what is newer, and have the newest there again. To go on from what \
+         is there on purpose: `coffer restore` takes it where `--head` is left out or names an \
+         earlier head, and what is later is lost; a server writes there no more, so `coffer \
+         replica remove` the copy and add one elsewhere"
     )]
     RolledBack {
         /// The newest that is there.
