@@ -159,6 +159,10 @@ def check_the_fence_lasts(server):
     server.arguments = fenced[:-2]
     server.start()
     assert writes(server) == "", "it is forgotten"
+    server.stop()
+    server.arguments = [*fenced[:-2], "--end-fence"]
+    server.start()
+    assert "--end-fence ended nothing" in server.log()
 
 
 def test_without_a_fence_the_original_goes_on_and_its_copy_ends(server, followed):

@@ -330,7 +330,11 @@ pub enum KeysError {
         name: String,
     },
     /// That is not a recipient of age, or not one that this version knows.
-    #[error("a recipient of an export is one of age, beginning with age1")]
+    #[error(
+        "that is no recipient of age (`--recipient`, and `--to` of a level's export): it begins \
+         with age1, and `age-keygen -o FILE` makes one: it prints the recipient, and FILE is the \
+         identity, which opens what is sealed for it and stays apart"
+    )]
     ExportRecipient,
     /// That is not an identity of age, or not one that this version knows.
     #[error("an export is opened by an identity of age, beginning with AGE-SECRET-KEY-1")]

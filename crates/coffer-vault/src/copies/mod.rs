@@ -102,6 +102,12 @@ impl Copies {
         ends_fence: bool,
     ) -> Result<()> {
         let Some(FenceNote { copy: name, why }) = self.fenced_off(system)? else {
+            if ends_fence {
+                tracing::warn!(
+                    "--end-fence ended nothing: this server was not noted as fenced off, and \
+                     starts as it does without. Leave it out of what starts the server"
+                );
+            }
             return Ok(());
         };
         if ends_fence {

@@ -281,11 +281,16 @@ impl Standby {
         if is_full(&error) {
             self.make_room().await;
         }
+        let waits = is_to_come(&error);
         let problem = self.told(error).to_string();
         let told = self.behind_told.map(|told| told.elapsed());
         if told.is_none_or(|since| since >= STANDBY_BEHIND_TOLD_EVERY) {
             self.behind_told = Some(Instant::now());
-            tracing::warn!(error = problem, "the standby falls behind");
+            if self.has_served || !waits {
+                tracing::warn!(error = problem, "the standby falls behind");
+            } else {
+                tracing::info!("the standby waits for the first state: {problem}");
+            }
         }
         self.link.change(|told| {
             told.state = StandbyState::Failing;
@@ -351,9 +356,16 @@ impl Standby {
 fn is_passing(error: &VaultError) -> bool {
     match error {
         VaultError::Backup(BackupError::Copy(CopyError::Replica(error))) => error.is_passing(),
-        VaultError::Backup(BackupError::Copy(CopyError::NeverComplete)) => true,
-        _ => false,
+        error => is_to_come(error),
     }
+}
+
+/// Whether the copy was only just begun.
+fn is_to_come(error: &VaultError) -> bool {
+    matches!(
+        error,
+        VaultError::Backup(BackupError::Copy(CopyError::NeverComplete))
+    )
 }
 
 /// Refuses a folder that is something else than a standby's.

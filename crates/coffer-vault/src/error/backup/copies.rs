@@ -288,7 +288,10 @@ pub enum CopyError {
         path: String,
     },
     /// The first round is not done.
-    #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
+    #[error(
+        "nothing complete is there yet, for the first state is still being put there: ask again \
+         once `coffer replica status`, at the server that keeps the copy up, says `complete as of`"
+    )]
     NeverComplete,
     /// The first round of an engine's log is not done.
     #[error(
