@@ -282,7 +282,7 @@ def test_a_second_standby_is_told(server, followed, tmp_path):
         second.close()
 
 
-def test_receipts_say_what_the_server_before_may_still_open(server, followed):
+def test_receipts_say_what_the_server_before_may_still_open(server, followed, tmp_path):
     def left(name):
         receipt = ask(followed, "bucket", "erase", name, "--yes")
         receipt = receipt.get("receipt", receipt)
@@ -293,7 +293,8 @@ def test_receipts_say_what_the_server_before_may_still_open(server, followed):
     serves_writes(followed)
     s3_client(followed).create_bucket(Bucket="made-since")
     assert not left("made-since")
-    assert len(left(BUCKET)) == 1
+    [told] = left(BUCKET)
+    assert f"at {url_of(tmp_path / 'copy')}, and" in told, told
 
 
 def test_where_the_copy_is_lost_with_the_original_it_goes_on_from_what_it_has(

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::access::{NewAccessKey, Roles, Subject, account_id};
 use crate::audit::Audit;
-use crate::backup::{BackupRecord, forget, refuse_gaps, unrecorded_promotion};
+use crate::backup::{BackupRecord, forget, note_origin, refuse_gaps, unrecorded_promotion};
 use crate::copies::{Copies, EngineSeat};
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
@@ -242,7 +242,8 @@ fn put_in_order(
     }
     let known = freshness.known_record(system)?;
     let record = BackupRecord::read(folder.path())?.filter(|_| is_copy);
-    let promotion = record.and_then(|record| unrecorded_promotion(&record, folder, keystore));
+    let promotion = record.as_ref();
+    let promotion = promotion.and_then(|record| unrecorded_promotion(record, folder, keystore));
     let is_rolled_back = found.iter().any(|one| one.of == RollbackOf::Audit);
     let known = (known, is_rolled_back);
     let audit = Audit::open(folder.audit(), keystore.clone(), system, known)?;
@@ -255,10 +256,10 @@ fn put_in_order(
         freshness.accept(&found, folder, system, &audit, ordered)?;
     }
     system.doubt_found(|id| folder.has_catalog(id))?;
+    note_origin(record.as_ref(), folder, (system, keystore))?;
     if is_copy {
         // What a standby had beside, if it is one that was promoted.
         let _ = std::fs::remove_dir_all(folder.standby());
-        system.note_went_on(now_ms())?;
         forget(folder.path())?;
     }
     let has_erased = complete_interrupted(system, keystore, copies, &audit)?;

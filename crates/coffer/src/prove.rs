@@ -223,6 +223,8 @@ async fn ask_commitments(
                 let place = place.unwrap_or_default();
                 proof.find(Path::new(""), format!("{place}{what}"));
             }
+            // Nothing of it is there.
+            Report::LeftOut { .. } => {}
             Report::Rollback { what } => {
                 proof.find(Path::new(""), format!("ROLLBACK: {what}"));
             }

@@ -45,6 +45,11 @@ pub enum Report {
         /// What is so, in a sentence.
         what: String,
     },
+    /// A restore of others left this bucket out, and nothing of it is there: it is no damage.
+    LeftOut {
+        /// The bucket: its name, or its id where that is not known.
+        bucket: String,
+    },
     /// The walk is over.
     Done {
         /// Blobs and small objects opened.
@@ -87,6 +92,7 @@ impl From<VerifyEvent> for Report {
                 what,
             },
             VerifyEvent::Rollback { what } => Self::Rollback { what },
+            VerifyEvent::LeftOut { bucket } => Self::LeftOut { bucket },
             VerifyEvent::Done {
                 checked_count,
                 checked_bytes,
@@ -151,6 +157,12 @@ mod tests {
                     what: "system.db is older".to_owned(),
                 },
                 r#"{"event":"rollback","what":"system.db is older"}"#,
+            ),
+            (
+                VerifyEvent::LeftOut {
+                    bucket: "photos".to_owned(),
+                },
+                r#"{"event":"leftout","bucket":"photos"}"#,
             ),
         ] {
             let report = Report::from(event);

@@ -43,7 +43,9 @@ mod buckets;
 mod work;
 
 pub(crate) use self::gaps::refuse_gaps;
-pub(crate) use self::promotion::{seal_promotion, unrecorded_promotion};
+pub(crate) use self::promotion::{
+    PROMOTED_FROM, note_origin, seal_promotion, unrecorded_promotion,
+};
 pub(crate) use self::record::{BACKUP_FILE, BackupRecord, forget};
 
 use self::destination::Destination;

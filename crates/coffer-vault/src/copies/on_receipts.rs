@@ -34,17 +34,20 @@ const STANDBYS: &str = "folders of standbys of a sealed copy that holds a keysto
                         is not known";
 
 /// What may be in what a server went on from, and in all else that is of the server before.
-const ORIGIN: &str = "what this server began with, which is a backup, a sealed copy or a standby \
-                      of one, and the server that this is of, with its other backups and copies \
-                      and those who follow them: none of them hears of this erase. Where one \
-                      holds the keystore with the keys, what was destroyed opens there with an \
-                      identity of the copy or the root key of then. Which there are is not known";
+const ORIGIN: &str = "and the server that this is of, with its other backups and copies and those \
+                      who follow them: none of them hears of this erase. Where one holds the \
+                      keystore with the keys, what was destroyed opens there with an identity of \
+                      the copy or the root key of then. Which there are is not known";
 
 /// What may remain where a server went on from a copy, unless what was erased was made since.
 pub(crate) fn left_of_origin(went_on: Option<WentOn>, made_ms: Option<i64>) -> Option<String> {
-    let WentOn { at_ms } = went_on?;
+    let WentOn { at_ms, followed } = went_on?;
     let is_since = made_ms.is_some_and(|made_ms| made_ms > at_ms);
-    (!is_since).then(|| ORIGIN.to_owned())
+    let began_with = followed.map_or_else(
+        || "a backup, a sealed copy or a standby of one".to_owned(),
+        |url| format!("a standby of the sealed copy, or the engine's log, at {url}"),
+    );
+    (!is_since).then(|| format!("what this server began with, which is {began_with}, {ORIGIN}"))
 }
 
 /// What a receipt says of copies.

@@ -109,12 +109,18 @@ impl Offline {
         };
         let folder = Folder::open_existing(data)?;
         let keystore = KeyFolder::new(data).open_read_only(source, secrets)?;
+        let mut left_out = record
+            .as_ref()
+            .map_or_else(HashSet::new, BackupRecord::left_out);
         let names = match System::open_read_only(&folder.system_db(), &keystore.system_key()) {
-            Ok(system) => system
-                .buckets()
-                .into_iter()
-                .map(|row| (row.id, row.name.as_str().to_owned()))
-                .collect(),
+            Ok(system) => {
+                if !is_cache {
+                    left_out.extend(system.not_restored().unwrap_or_default());
+                }
+                let rows = system.buckets().into_iter();
+                rows.map(|row| (row.id, row.name.as_str().to_owned()))
+                    .collect()
+            }
             Err(error) => {
                 tracing::warn!(
                     %error,
@@ -128,7 +134,7 @@ impl Offline {
             keystore,
             names,
             is_backup: record.is_some(),
-            left_out: record.map_or_else(HashSet::new, |record| record.left_out()),
+            left_out,
         })
     }
 

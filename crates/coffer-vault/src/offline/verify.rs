@@ -32,7 +32,7 @@ struct Walk<T> {
 impl Offline {
     /// Opens all that is stored, and tells what does not open; the last event is the end. Of a
     /// folder that was copied while a server ran on it, that it is no consistent copy is told in
-    /// place of each damage. Buckets that a restore of others left out are none. `elsewhere` is
+    /// place of each damage. Buckets that a restore of others left out are none, and are named. `elsewhere` is
     /// damage that the caller has found in files of its own: it is told first, and counted.
     pub async fn verify(&self, elsewhere: Vec<String>, told: impl FnMut(VerifyEvent)) {
         let mut walk = Walk::new(told);
@@ -62,7 +62,14 @@ impl Offline {
             }
         }
         let mut buckets = self.buckets().await;
-        buckets.retain(|bucket| bucket.place != BucketPlace::NotRestored);
+        buckets.retain(|bucket| {
+            let is_left_out = bucket.place == BucketPlace::NotRestored;
+            if is_left_out {
+                let bucket = bucket.name.clone().unwrap_or_else(|| bucket.id.to_string());
+                (walk.told)(VerifyEvent::LeftOut { bucket });
+            }
+            !is_left_out
+        });
         for bucket in &buckets {
             if let Ok(open) = self.open_id(bucket.id).await {
                 walk.total_bytes += open.catalog.total_bytes().await.unwrap_or(0);
@@ -194,10 +201,7 @@ fn is_named(bucket: &OfflineBucket) -> bool {
 fn catalog_damage(bucket: &OfflineBucket, error: &VaultError) -> String {
     let id = bucket.id;
     if is_named(bucket) && bucket.place != BucketPlace::Here {
-        return format!(
-            "its folder buckets/{id} is missing: a restore of other buckets left it out, or it \
-             is lost"
-        );
+        return format!("its folder buckets/{id} is missing");
     }
     if is_named(bucket) {
         return format!("the catalog: {error}");

@@ -19,7 +19,7 @@ use super::states::{self, StateRecord};
 use super::{Standby, standby_folder};
 use crate::access::{Act, Actor, Role};
 use crate::audit::{Facts, event};
-use crate::backup::{BackupRecord, seal_promotion};
+use crate::backup::{BackupRecord, PROMOTED_FROM, seal_promotion};
 use crate::blocking::blocking;
 use crate::data_folder::{failed, write_private};
 use crate::error::{CopyError, Result, VaultError};
@@ -141,7 +141,8 @@ impl Standby {
         let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
         let event = event
             .with("head", of.head.number)
-            .with("as_of", rfc3339(as_of_ms));
+            .with("as_of", rfc3339(as_of_ms))
+            .with(PROMOTED_FROM, self.from.public_url());
         blocking(move || {
             let own = keystore::open(&data, source.as_ref(), &secrets)?;
             let promotion = seal_promotion(event, &data, &own)?;

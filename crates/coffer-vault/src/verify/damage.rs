@@ -1,8 +1,9 @@
 //! What a verification does with what does not open, and with what was closed under it.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-use coffer_seal::BlobId;
+use coffer_seal::{BlobId, BucketId};
 use coffer_store::StoreError;
 use coffer_store::record::ObjectName;
 
@@ -59,6 +60,19 @@ impl Walk {
             .await?;
         }
         Ok(())
+    }
+
+    /// Buckets that a restore of others left out. A gateway has catalogs as it reads them.
+    pub(super) async fn not_restored(&self) -> Result<HashSet<BucketId>, Abandoned> {
+        let inner = self.vault.inner.clone();
+        if inner.folder.is_cache() {
+            return Ok(HashSet::new());
+        }
+        match blocking(move || inner.system.not_restored()).await {
+            Err(VaultError::ShuttingDown) => Err(Abandoned),
+            // What is damaged there is told, and so are all buckets that do not open.
+            noted => Ok(noted.unwrap_or_default()),
+        }
     }
 
     /// A catalog was closed under it: the server stops, or the bucket has been deleted.

@@ -17,11 +17,14 @@ use crate::objects::Keys;
 use crate::open_buckets::{IN_DOUBT, OpenBucket};
 use crate::vault::Vault;
 
+mod event;
+
 mod pace;
 
 mod damage;
 
 pub(crate) use self::damage::check_not_noted;
+pub use self::event::VerifyEvent;
 use self::pace::Pace;
 
 /// How deep a verification looks.
@@ -33,47 +36,6 @@ pub enum VerifyDepth {
     /// That each blob begins with the commitment to its key, and has its length: a blob's bytes
     /// count as checked then, though only its header was read.
     Commitments,
-}
-
-/// What `verify` reports as it goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum VerifyEvent {
-    /// So much has been checked.
-    Progress {
-        /// Blobs and small objects opened so far.
-        checked_count: u64,
-        /// Bytes of plaintext opened so far.
-        checked_bytes: u64,
-        /// Bytes of plaintext there are, as the catalogs tell.
-        total_bytes: u64,
-    },
-    /// This does not open.
-    Damage {
-        /// In which bucket; none where it is `system.db`.
-        bucket: Option<BucketName>,
-        /// Which object or upload; none where it is the catalog itself.
-        name: Option<ObjectName>,
-        /// What is damaged, in a few words.
-        what: String,
-    },
-    /// This is older than is known of it, or of another time than what is above it: it opens.
-    Rollback {
-        /// What is, in a sentence.
-        what: String,
-    },
-    /// The walk is over.
-    Done {
-        /// Blobs and small objects opened.
-        checked_count: u64,
-        /// Bytes of plaintext opened.
-        checked_bytes: u64,
-        /// How much damage was reported.
-        damage_count: u64,
-        /// How much was that is older than is known: a server that runs has refused that before.
-        rollback_count: u64,
-        /// Blobs that only a client's key opens: their wrapped keys and lengths were checked.
-        client_key_count: u64,
-    },
 }
 
 impl Vault {
@@ -163,9 +125,19 @@ impl Walk {
             return;
         }
         let rows = self.vault.inner.system.buckets();
+        let Ok(not_restored) = self.not_restored().await else {
+            return;
+        };
         let mut buckets = Vec::with_capacity(rows.len());
         for row in rows {
             let inner = &self.vault.inner;
+            if not_restored.contains(&row.id) && !inner.folder.has_catalog(row.id) {
+                let bucket = row.name.to_string();
+                if self.tell(VerifyEvent::LeftOut { bucket }).await.is_err() {
+                    return;
+                }
+                continue;
+            }
             match inner
                 .open_buckets
                 .open(&inner.folder, &inner.keystore, row.id)

@@ -44,9 +44,16 @@ fn a_copy_that_ended_before_it_was_made_holds_nothing_of_it() {
 
 #[test]
 fn what_a_server_began_with_may_hold_what_is_older() {
-    let went_on = || Some(WentOn { at_ms: 20 });
+    let went_on = || {
+        Some(WentOn {
+            at_ms: 20,
+            followed: Some("s3://copies/far".to_owned()),
+        })
+    };
     for (made_ms, is_told) in [(None, true), (Some(20), true), (Some(21), false)] {
-        assert_eq!(left_of_origin(went_on(), made_ms).is_some(), is_told);
+        let told = left_of_origin(went_on(), made_ms);
+        assert_eq!(told.is_some(), is_told);
+        assert!(told.is_none_or(|told| told.contains("at s3://copies/far, and the server")));
         assert_eq!(left_of_origin(None, made_ms), None);
     }
 }

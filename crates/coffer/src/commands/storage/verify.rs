@@ -12,7 +12,7 @@ use std::time::Instant;
 use coffer_admin::{Report, VerifyRequest};
 use coffer_keys::SourceSpec;
 use coffer_vault::VerifyEvent;
-use coffer_vault::offline::{BucketPlace, Offline};
+use coffer_vault::offline::Offline;
 use http::Method;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
@@ -74,6 +74,9 @@ fn bytes_per_second(text: &str) -> Result<u64, String> {
 /// The exit code when something is damaged, or older than is known.
 const DAMAGED: u8 = 1;
 
+/// When all else is sound, and buckets are not there that a restore left out; as of a backup.
+const LEFT_OUT: u8 = 4;
+
 /// Verifies; damage is listed on standard output. Progress is drawn on standard error if that is a
 /// terminal.
 pub async fn verify(server: &AdminClient, args: &VerifyArgs) -> Result<ExitCode, Error> {
@@ -97,16 +100,17 @@ pub async fn verify(server: &AdminClient, args: &VerifyArgs) -> Result<ExitCode,
                 doing: "writing the report",
                 source,
             })?;
-        if let Some(found_count) = done {
-            return Ok(exit_code(found_count));
+        if let Some(code) = done {
+            return Ok(code);
         }
     }
     Err(server.ended_early().into())
 }
 
-fn exit_code(found_count: u64) -> ExitCode {
-    match found_count {
-        0 => ExitCode::SUCCESS,
+fn exit_code(found_count: u64, left_out_count: u64) -> ExitCode {
+    match (found_count, left_out_count) {
+        (0, 0) => ExitCode::SUCCESS,
+        (0, _) => ExitCode::from(LEFT_OUT),
         _ => ExitCode::from(DAMAGED),
     }
 }
@@ -121,7 +125,6 @@ async fn verify_files(
     let source = args.root_key.as_ref();
     let secrets = secrets_of(data, source, &args.passphrase)?;
     let offline = Offline::open(data, source, &secrets)?;
-    tell_not_restored(&offline).await;
     let mut shown = Ok(None);
     let mut told = Instant::now();
     let elsewhere = match find_damage(&Files::of(data)) {
@@ -143,26 +146,18 @@ async fn verify_files(
             }
         })
         .await;
-    let found_count = shown.map_err(|source| Error::System {
+    let code = shown.map_err(|source| Error::System {
         doing: "writing the report",
         source,
     })?;
-    Ok(exit_code(found_count.unwrap_or(1)))
-}
-
-/// They are no damage, and nothing of them is in the report.
-async fn tell_not_restored(offline: &Offline) {
-    let buckets = offline.buckets().await.into_iter();
-    for bucket in buckets.filter(|bucket| bucket.place == BucketPlace::NotRestored) {
-        let name = bucket.name.unwrap_or_else(|| bucket.id.to_string());
-        eprintln!("not restored, and not looked at: bucket {name}");
-    }
+    Ok(code.unwrap_or(ExitCode::from(DAMAGED)))
 }
 
 /// Where the report goes.
 struct Console {
     json: bool,
     bar: ProgressBar,
+    left_out_count: u64,
 }
 
 /// How long it takes still; nothing while that can't be told, for nothing was done yet.
@@ -183,11 +178,15 @@ impl Console {
         let template = "{bar:32} {bytes} of {total_bytes}, {bytes_per_sec}{left}{msg}";
         let style = ProgressStyle::with_template(template).expect("a template that parses");
         bar.set_style(style.with_key("left", time_left));
-        Self { json, bar }
+        Self {
+            json,
+            bar,
+            left_out_count: 0,
+        }
     }
 
-    /// Shows a line of the report; gives the count of what was found when it was the last.
-    fn show(&mut self, line: &[u8], report: Report) -> io::Result<Option<u64>> {
+    /// Shows a line of the report; gives the code to end with when it was the last.
+    fn show(&mut self, line: &[u8], report: Report) -> io::Result<Option<ExitCode>> {
         if self.json {
             let mut out = io::stdout().lock();
             out.write_all(line)?;
@@ -222,6 +221,14 @@ impl Console {
                 Ok(None)
             }
             Report::Damage { .. } | Report::Rollback { .. } => Ok(None),
+            Report::LeftOut { bucket } => {
+                self.left_out_count += 1;
+                if !self.json {
+                    let told = format!("not restored, and not looked at: bucket {bucket}");
+                    self.bar.suspend(|| eprintln!("{told}"));
+                }
+                Ok(None)
+            }
             Report::Done {
                 checked_count,
                 checked_bytes,
@@ -243,7 +250,8 @@ impl Console {
                         )?;
                     }
                 }
-                Ok(Some(damage_count + rollback_count))
+                let found_count = damage_count + rollback_count;
+                Ok(Some(exit_code(found_count, self.left_out_count)))
             }
         }
     }
@@ -262,7 +270,8 @@ fn result(damage_count: u64, rollback_count: u64) -> String {
 const VERIFY_EXAMPLES: &str = "\
 Where no server runs, the files are read with the root key: those of a copy, for example. What opens
 and is older than its keystore knows, as after a restore, is told as ROLLBACK, and is no damage.
-Ends with 0 when all is sound, 1 when something is damaged or older, 2 when it could not look.
+Ends with 0 when all is sound, 1 when something is damaged or older, 2 when it could not look, 4 when
+all is sound and a restore of other buckets (`--bucket`) left some out, which are named.
 
 Examples:
   coffer verify
