@@ -111,6 +111,16 @@ impl KeystoreWriter {
         Ok(keeps)
     }
 
+    /// Whether what was put is missing there, or damaged; not, where the store does not tell.
+    pub async fn is_lost(&self) -> bool {
+        let Some(put) = &self.put else {
+            return false;
+        };
+        let found = self.copy.has_keystore(put).await;
+        use ReplicaError::{Altered, Missing};
+        matches!(found, Err(Altered { .. } | Missing { .. }))
+    }
+
     /// What was put is missing there, or damaged: the next is put in its place.
     pub fn forget(&mut self) {
         (self.put, self.attempt) = (None, None);

@@ -109,8 +109,10 @@ async fn one_that_is_lost_or_altered_is_found_out_and_put_again() {
         matches!(found, Err(ReplicaError::Altered { .. })),
         "{found:?}"
     );
+    assert!(keystores.is_lost().await);
     keystores.forget();
     let again = keystores.put_newest(9, vec![1]).await.unwrap();
+    assert!(!keystores.is_lost().await);
     assert_eq!(again, put);
     bench.store.inner.delete(path).await.unwrap();
     let found = bench.copy().has_keystore(&put).await;

@@ -125,7 +125,9 @@ impl Carrier {
         let taken = with.taken.filter(|taken| taken.is_of_this_start);
         let taken = taken.map(|taken| taken.generation);
         let put = writer.put().cloned();
-        let put = match put.filter(|put| put.generation() == keystore.generation()) {
+        let put = put.filter(|put| put.generation() == keystore.generation());
+        let is_new = put.is_none();
+        let put = match put {
             Some(put) => put,
             None => {
                 let (id, registry, keystore) = (self.id, registry.clone(), keystore.clone());
@@ -139,6 +141,15 @@ impl Carrier {
             }
         };
         if self.is_look_due() {
+            if !is_new && writer.is_lost().await {
+                tracing::warn!(
+                    copy = entry.name,
+                    "the keystore in a copy is missing or damaged in its store: it is put again"
+                );
+                // The next round puts it, which is not long after this one.
+                writer.forget();
+                return Ok(Some(put));
+            }
             self.remove_older(writer, &entry.name).await?;
         }
         let generation = put.generation();
