@@ -17,7 +17,7 @@ use crate::head::KeystoreRef;
 use crate::limits::{KEYSTORE_MAX_BYTES, VERSIONS_TRIED_EVERY};
 use crate::names::{self, Number};
 use crate::store::versions::names_version;
-use crate::store::{Copy, create_versioned, get, get_versioned, remove};
+use crate::store::{Copy, create_versioned, get, read_versioned, remove};
 use crate::write::CopyWriter;
 
 /// Puts keystores into a copy, in the epoch of one start of its writer.
@@ -185,7 +185,7 @@ impl KeystoreWriter {
             return Ok((KeystoreRef { at, sha256 }, put.version));
         }
         // In doubt, or there: it is read what lies there.
-        let (found, version) = match get_versioned(store, &path, KEYSTORE_MAX_BYTES).await {
+        let (found, version) = match read_versioned(store, &path, KEYSTORE_MAX_BYTES).await {
             Err(ReplicaError::Missing { object }) => {
                 return Err(created.err().unwrap_or(ReplicaError::Missing { object }));
             }

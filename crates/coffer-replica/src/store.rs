@@ -318,12 +318,12 @@ async fn has_parts(store: &dyn ObjectStore) -> Result<bool> {
 
 /// An object, of so many bytes at most.
 pub(crate) async fn get(store: &dyn ObjectStore, path: &Path, max_bytes: u64) -> Result<Bytes> {
-    let found = get_versioned(store, path, max_bytes).await;
+    let found = read_versioned(store, path, max_bytes).await;
     found.map(|(bytes, _)| bytes)
 }
 
 /// The same, with the version that the store names of it.
-pub(crate) async fn get_versioned(
+pub(crate) async fn read_versioned(
     store: &dyn ObjectStore,
     path: &Path,
     max_bytes: u64,

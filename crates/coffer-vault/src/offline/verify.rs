@@ -32,8 +32,9 @@ struct Walk<T> {
 impl Offline {
     /// Opens all that is stored, and tells what does not open; the last event is the end. Of a
     /// folder that was copied while a server ran on it, that it is no consistent copy is told in
-    /// place of each damage. Buckets that a restore of others left out are none, and are named. `elsewhere` is
-    /// damage that the caller has found in files of its own: it is told first, and counted.
+    /// place of each damage. Buckets that a restore of others left out are none, and named.
+    /// `elsewhere` is damage that the caller has found in files of its own: it is told first, and
+    /// counted.
     pub async fn verify(&self, elsewhere: Vec<String>, told: impl FnMut(VerifyEvent)) {
         let mut walk = Walk::new(told);
         for what in elsewhere {
@@ -61,15 +62,7 @@ impl Offline {
                 walk.rollback(rollback.to_string());
             }
         }
-        let mut buckets = self.buckets().await;
-        buckets.retain(|bucket| {
-            let is_left_out = bucket.place == BucketPlace::NotRestored;
-            if is_left_out {
-                let bucket = bucket.name.clone().unwrap_or_else(|| bucket.id.to_string());
-                (walk.told)(VerifyEvent::LeftOut { bucket });
-            }
-            !is_left_out
-        });
+        let buckets = self.restored(&mut walk.told).await;
         for bucket in &buckets {
             if let Ok(open) = self.open_id(bucket.id).await {
                 walk.total_bytes += open.catalog.total_bytes().await.unwrap_or(0);
@@ -108,6 +101,21 @@ impl Offline {
             rollback_count: walk.rollback_count,
             client_key_count: walk.client_key_count,
         });
+    }
+
+    /// All buckets but those that a restore left out, which are named.
+    async fn restored(&self, told: &mut impl FnMut(VerifyEvent)) -> Vec<OfflineBucket> {
+        let mut buckets = self.buckets().await;
+        buckets.retain(|bucket| {
+            let is_left_out = bucket.place == BucketPlace::NotRestored;
+            if is_left_out {
+                let name = bucket.name.clone();
+                let bucket = name.unwrap_or_else(|| bucket.id.to_string());
+                told(VerifyEvent::LeftOut { bucket });
+            }
+            !is_left_out
+        });
+        buckets
     }
 
     /// Whether a bucket that does not open is newer than the `system.db` of a restored copy, or was

@@ -270,8 +270,8 @@ fn result(damage_count: u64, rollback_count: u64) -> String {
 const VERIFY_EXAMPLES: &str = "\
 Where no server runs, the files are read with the root key: those of a copy, for example. What opens
 and is older than its keystore knows, as after a restore, is told as ROLLBACK, and is no damage.
-Ends with 0 when all is sound, 1 when something is damaged or older, 2 when it could not look, 4 when
-all is sound and a restore of other buckets (`--bucket`) left some out, which are named.
+Ends with 0 when all is sound, 1 when something is damaged or older, 2 when it could not look, 4
+when all is sound and a restore of other buckets (`--bucket`) left some out, which are named.
 
 Examples:
   coffer verify
