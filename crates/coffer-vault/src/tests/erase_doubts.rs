@@ -18,7 +18,7 @@ use crate::vault::{Vault, VaultOptions, owners::first_subject};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
-pub(super) async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
+pub(crate) async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
     let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
     vault.stop_recovery().await;
     vault.stop_holding().await;

@@ -2,7 +2,7 @@
 
 mod copies_in_doubt;
 
-mod erase_doubts;
+pub(crate) mod erase_doubts;
 
 mod erase_races;
 

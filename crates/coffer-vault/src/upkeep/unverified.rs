@@ -33,13 +33,25 @@ pub(super) async fn verify_as_noted(inner: Weak<Inner>, unverified: Unverified) 
     }
 }
 
+impl Inner {
+    /// Whether a bucket was deleted or erased. What waited there went with its catalog.
+    fn is_bucket_gone(&self, id: BucketId) -> bool {
+        let has_row = self.system.bucket_of_id(id).is_some() || self.system.is_going(id);
+        !has_row && !self.keystore.holds_bucket(id)
+    }
+}
+
 impl Vault {
     async fn verify_waiting(&self, id: BucketId) -> Result<()> {
         let inner = &self.inner;
         let opened = inner.open_buckets.open(&inner.folder, &inner.keystore, id);
         let bucket = match opened.await {
-            // Deleted or erased since.
+            // Being deleted or erased.
             Err(VaultError::NoSuchBucket) => return Ok(()),
+            Err(_) if inner.is_bucket_gone(id) => {
+                self.forget_doubts(id);
+                return Ok(());
+            }
             opened => opened?,
         };
         tokio::select! {
@@ -125,6 +137,14 @@ impl Vault {
         outcome
     }
 
+    /// Those of a bucket that is gone: so is what they were on.
+    fn forget_doubts(&self, bucket: BucketId) {
+        let found = Found::Gone;
+        for Verdict { blob, .. } in self.inner.transfers.unverified().take_doubts(bucket) {
+            self.tell_verdict(bucket, &Verdict { blob, found });
+        }
+    }
+
     /// Counts a verdict that stands, and tells of damage.
     fn tell_verdict(&self, bucket: BucketId, verdict: &Verdict) {
         let transfers = &self.inner.tally.transfers;
@@ -146,5 +166,41 @@ impl Vault {
         let name = row.as_ref().map_or("-", |row| row.name.as_str());
         let place = format!("blob {id}: {what}");
         self.inner.audit.note_damaged_place(name, &place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rotation::tests::LOCAL;
+    use crate::tests::erase_doubts::scene;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_waits_in_a_bucket_that_was_erased_waits_no_more() {
+        let data = tempfile::tempdir().unwrap();
+        let (vault, _subject, name) = scene(data.path()).await;
+        let id = vault.inner.system.bucket(&name).unwrap().id;
+        vault.erase_bucket(&LOCAL, &name).await.unwrap();
+        let unverified = vault.inner.transfers.unverified();
+        let found = Found::Damaged("a chunk");
+        let blob = BlobId::random();
+        unverified.doubt(id, Verdict { blob, found });
+        vault.verify_waiting(id).await.unwrap();
+        assert!(unverified.take_doubts(id).is_empty());
+        let transfers = &vault.inner.tally.transfers;
+        assert_eq!(transfers.snapshot(0).verify_gone_count, 1);
+        vault.close().await;
+    }
+
+    /// It may be there again: nothing says that it was erased.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_waits_in_a_bucket_that_can_not_be_opened_waits_on() {
+        let data = tempfile::tempdir().unwrap();
+        let (vault, _subject, name) = scene(data.path()).await;
+        let id = vault.inner.system.bucket(&name).unwrap().id;
+        vault.inner.open_buckets.forget(id);
+        vault.inner.keystore.destroy_bucket(id).unwrap();
+        assert!(vault.verify_waiting(id).await.is_err());
+        vault.close().await;
     }
 }
