@@ -105,6 +105,9 @@ def test_a_data_port_that_can_not_be_reached(own_server, tmp_path):
     assert "cannot be reached" in told
     _, told = mover.run("get", "s3://films/x", "-", "--transfer", "sealed", code=1)
     assert "cannot be reached" in told
+    # Nothing came that the next attempt would go on from.
+    mover.run("get", "s3://films/x", tmp_path / "got", "--transfer", "sealed", code=1)
+    assert list(tmp_path.glob("*got*")) == [] == list(tmp_path.glob(".*got*"))
     assert mover.run("get", "s3://films/x", "-")[0] == content(MIB)
 
 

@@ -340,14 +340,17 @@ impl Mover {
 }
 
 /// The error of a file that did not come whole. What is there of it is removed, unless it is worth
-/// keeping.
+/// keeping: pieces that are noted, for what may go well later.
 fn ended(target: &Target, error: MoverError) -> MoverError {
-    if error.is_of_access() && target.has_pieces() {
-        return error.with_kept(FETCHED);
+    if target.has_pieces() {
+        if error.is_of_access() {
+            return error.with_kept(FETCHED);
+        }
+        if error.may_go_on() {
+            return error;
+        }
     }
-    if !error.may_go_on() || error.is_of_access() {
-        target.discard();
-    }
+    target.discard();
     error
 }
 
