@@ -245,6 +245,8 @@ def test_what_was_meant_by_nothing_is_told(s3, server, bucket):
         (f"/{bucket}", "max-keys=blah", "max-keys"),
         (f"/{bucket}", "uploads&max-uploads=blah", "max-uploads"),
         (f"/{bucket}/a", "uploadId=0&max-parts=blah", "max-parts"),
+        (f"/{bucket}", "max-keys=%2B5", "max-keys"),
+        (f"/{bucket}/a", "partNumber=%2b1", "partNumber"),
     ):
         status, _, body = raw.send(server, "GET", path, query=query)
         words = f"Provided {name} not an integer or within integer range"

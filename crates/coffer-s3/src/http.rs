@@ -2,6 +2,7 @@
 //! S3 adds to it, the headers and parameters of its own, is in `parameters` and `checksums`.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use http::{HeaderMap, HeaderName};
 
@@ -33,9 +34,29 @@ pub(crate) fn text_of(value: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// A number as requests have them: Rust would take one with a `+` before it, too.
+pub(crate) fn number<T: FromStr>(text: &str) -> Option<T> {
+    let is_bare = !text.starts_with('+');
+    is_bare.then(|| text.parse().ok()).flatten()
+}
+
 /// The text of a header that is there once.
 pub(crate) fn single(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_no_plus_before_them() {
+        assert_eq!(number("60"), Some(60));
+        assert_eq!(number("-1"), Some(-1));
+        for none in ["+60", "+", "", " 60", "6e1"] {
+            assert_eq!(number::<i64>(none), None, "{none}");
+        }
+    }
 }

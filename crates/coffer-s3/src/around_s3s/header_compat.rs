@@ -22,7 +22,7 @@ use crate::http::dates::without_fraction;
 use crate::http::encoded_words;
 use crate::http::percent::{decode_form, form_pairs};
 use crate::http::ranges;
-use crate::http::single;
+use crate::http::{number, single};
 use crate::parameters::copy_source;
 use crate::parameters::customer_key;
 use crate::parameters::lock;
@@ -30,8 +30,10 @@ use crate::parameters::metadata::USER_METADATA;
 use crate::request::caller::Original;
 
 mod booleans;
+mod numbers;
 
 use self::booleans::{make_booleans_plain, with_plain_booleans};
+use self::numbers::{refuse_plus, without_empty_numbers};
 
 /// Lists, which may come in several headers: the SDK for Go sends its `aws-chunked` in one of its
 /// own beside the object's own coding.
@@ -75,14 +77,12 @@ const SIGNATURE_2: &str = "Signature";
 /// over the body that they had when they signed: none.
 const NOT_OF_THE_QUERY: [&str; 2] = ["x-amz-checksum-", "x-amz-sdk-checksum-algorithm"];
 
-/// Numbers in queries that are none where they have no value: of ListParts, as on S3.
-const EMPTY_NUMBERS: [&str; 2] = ["max-parts", "part-number-marker"];
-
 /// Brings the head of a request whose signature was right into a form that s3s reads, without the
 /// signature.
 pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
     let moved = moved_headers(&head.uri, &head.headers)?;
     head.uri = unsigned(&head.uri)?;
+    refuse_plus(&head.uri)?;
     if let Some(uri) = without_empty_numbers(&head.uri)? {
         head.uri = uri;
     }
@@ -255,7 +255,7 @@ fn is_odd(tells: Tells, values: GetAll<'_, HeaderValue>) -> bool {
             is_form || !is_text(|_| true)
         }
         Tells::Text => !is_twice && !is_text(|_| true),
-        Tells::Number => is_twice || !is_text(|text| text.parse::<i32>().is_ok()),
+        Tells::Number => is_twice || !is_text(|text| number::<i32>(text).is_some()),
         Tells::Metadata => {
             let is_utf_8 = std::str::from_utf8(first.as_bytes()).is_ok();
             is_twice || !is_utf_8 || encoded_words::may_hold(first.as_bytes())
@@ -357,22 +357,6 @@ fn unsigned(uri: &Uri) -> S3Result<Uri> {
     };
     let text = format!("{path}?{}", kept.join("&"));
     text.parse().map_err(|_| s3_error!(InvalidURI))
-}
-
-/// The address without numbers that have no value, where it has such.
-fn without_empty_numbers(uri: &Uri) -> S3Result<Option<Uri>> {
-    let query = uri.query().unwrap_or("");
-    if !query.split('&').any(is_empty_number) {
-        return Ok(None);
-    }
-    let kept = query.split('&').filter(|pair| !is_empty_number(pair));
-    let kept: Vec<_> = kept.collect();
-    let text = format!("{}?{}", uri.path(), kept.join("&"));
-    text.parse().map(Some).map_err(|_| s3_error!(InvalidURI))
-}
-
-fn is_empty_number(pair: &str) -> bool {
-    EMPTY_NUMBERS.contains(&pair.strip_suffix('=').unwrap_or(pair))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use quick_xml::name::{NamespaceResolver, ResolveResult};
 use quick_xml::{NsReader, XmlVersion};
 
 use crate::around_s3s::xml_elements::Elements;
+use crate::http::number;
 use crate::limits::XML_ATTRIBUTES_MAX;
 
 /// Elements that hold whole numbers. s3s reads digits as far as there are any, and passes over the
@@ -158,7 +159,7 @@ impl Writer {
     fn end(&mut self, name: &[u8]) -> Result<(), XmlFault> {
         self.elements.end();
         let content = self.out[self.content_at..].trim_end();
-        let is_number = !content.starts_with('+') && content.parse::<i64>().is_ok();
+        let is_number = number::<i64>(content).is_some();
         if NUMBERS.contains(&name) && !is_number {
             return Err(XmlFault::Malformed);
         }

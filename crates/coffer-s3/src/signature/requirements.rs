@@ -12,6 +12,7 @@ use s3s::region::Region;
 use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::{details, mismatches};
+use crate::http::number;
 use crate::http::percent::form_pairs;
 use crate::limits::PRESIGNED_MAX_SECONDS;
 use crate::signature::signer::REQUEST;
@@ -225,8 +226,8 @@ fn authorization(headers: &HeaderMap) -> S3Result<Option<&HeaderValue>> {
 
 /// How long a presigned URL is good for; what is no number is refused with the signature.
 fn check_life(seconds: &str) -> S3Result {
-    match seconds.parse::<u64>() {
-        Ok(seconds) if seconds > PRESIGNED_MAX_SECONDS => Err(s3_error!(
+    match number::<u64>(seconds) {
+        Some(seconds) if seconds > PRESIGNED_MAX_SECONDS => Err(s3_error!(
             AuthorizationQueryParametersError,
             "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires \
              must be less than 604800 seconds"

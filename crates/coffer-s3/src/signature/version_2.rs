@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 use crate::errors::details;
 use crate::errors::mismatches::compared;
 use crate::http::hosts::Domains;
+use crate::http::number;
 use crate::limits::PRESIGNED_MAX_SECONDS;
 use crate::parameters::customer_key;
 use crate::signature::requirements::{Pairs, does_not_match, refuse_own_headers, value_of};
@@ -114,7 +115,7 @@ pub(crate) fn check_presigned(
         })
     };
     let (expires, access_key_id) = (of_query("Expires")?, of_query("AWSAccessKeyId")?);
-    let until = expires.parse::<i64>().map_err(|_| {
+    let until: i64 = number(expires).ok_or_else(|| {
         s3_error!(
             AccessDenied,
             "Invalid date (should be seconds since epoch): {expires}"
@@ -177,7 +178,7 @@ fn check_query(pairs: &Pairs, headers: &HeaderMap, now_seconds: u64) -> S3Result
                  without a header of the same name and value: {name}. Please use AWS4-HMAC-SHA256."
             ));
         }
-        let expires = value.parse::<u64>().unwrap_or(0);
+        let expires = number(value).unwrap_or(0);
         if name == "Expires" && expires > now_seconds.saturating_add(PRESIGNED_MAX_SECONDS) {
             return Err(s3_error!(
                 AccessDenied,

@@ -10,7 +10,7 @@ use crate::errors::mismatches::compared;
 use crate::errors::{details, not_implemented};
 use crate::http::dates::parse_http_date;
 use crate::http::percent::{self, decode_path};
-use crate::http::text_of;
+use crate::http::{number, text_of};
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
 use crate::parameters::customer_key;
 use crate::signature::payload::{CONTENT_SHA256, ContentSha256, Payload};
@@ -197,9 +197,8 @@ pub(crate) fn is_of_day(scope: Scope<'_>, at: DateTime<'_>) -> bool {
 
 /// How many seconds a presigned URL is good for.
 fn life_of(text: &str) -> S3Result<u32> {
-    let seconds = text
-        .parse::<i64>()
-        .map_err(|_| parameters("X-Amz-Expires should be a number"))?;
+    let seconds: Option<i64> = number(text);
+    let seconds = seconds.ok_or_else(|| parameters("X-Amz-Expires should be a number"))?;
     u32::try_from(seconds).map_err(|_| parameters("X-Amz-Expires must be non-negative"))
 }
 

@@ -11,7 +11,7 @@ use super::answers::{TRANSFER_LENGTH, is_signed_in_header, upload_answer};
 use crate::checksums::algorithms::by_name;
 use crate::checksums::headers::header_value;
 use crate::http::percent::form_pairs;
-use crate::http::ranges;
+use crate::http::{number, ranges};
 use crate::parameters::{acl, customer_key, encryption, expected_owner, names, not_implemented};
 use crate::request::asked::describe::{Described, describe};
 use crate::request::caller::Caller;
@@ -47,9 +47,9 @@ pub(crate) async fn announce(
     };
     let part = match (value("uploadId"), value("partNumber")) {
         (None, None) => None,
-        (Some(upload), Some(number)) => {
-            let number = number.parse().map_err(|_| bad_part())?;
-            Some((names::upload(upload), ranges::part_number(number)?))
+        (Some(upload), Some(part)) => {
+            let part = number(part).ok_or_else(bad_part)?;
+            Some((names::upload(upload), ranges::part_number(part)?))
         }
         _ => return Err(bad_part()),
     };
