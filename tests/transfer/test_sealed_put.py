@@ -147,6 +147,22 @@ def test_a_ticket_whose_bytes_have_not_come_commits_nothing(serving, client):
         read(client, "never")
 
 
+def test_a_commit_before_all_bytes_have_come_leaves_the_upload_good(serving, client):
+    body = content(200_000, "early")
+    document = sealed.announced(serving, "/open/early", len(body))
+    with sealed.Dripping(serving, document, sealed.seal(document, body)) as stream:
+        for count in (0, 10, 100_000):
+            stream.send(count)
+            status, _, answer = sealed.commit(serving, "/open/early", document["ticket"])
+            assert (status, sealed.refused_code(answer)) == (404, "NoSuchTransfer")
+        with refused("NoSuchKey", 404):
+            read(client, "early")
+        stream.send(document["bytes"])
+        assert raw.receive(stream.socket, "PUT")[0] == 204
+    assert sealed.commit(serving, "/open/early", document["ticket"])[0] == 200
+    assert read(client, "early") == body
+
+
 def test_what_is_small_or_may_not_is_told_at_once(serving, client):
     assert sealed.announce(serving, "/open/small", 16_384)[1] == {"version": 1, "transfer": "tls"}
     ask(serving, "bucket", "create", "closed")

@@ -160,6 +160,32 @@ def test_a_part_makes_the_whole_object_damaged(serving, client):
     assert verdict(serving, "/open/parts") == "damaged"
 
 
+def test_no_copy_takes_what_is_found_damaged_meanwhile(serving, client):
+    body = content(2 * PART_MIN_BYTES, "raced")
+    source, copy = {"Bucket": "open", "Key": "raced"}, {"Bucket": "open", "Key": "copied"}
+    upload = client.create_multipart_upload(**copy)["UploadId"]
+    part = {**copy, "UploadId": upload, "PartNumber": 1, "CopySource": source}
+    far = {"CopySourceRange": f"bytes={PART_MIN_BYTES}-{2 * PART_MIN_BYTES - 1}"}
+    for _ in range(3):
+        document = sealed.announced(serving, "/open/raced", len(body))
+        message = spoilt(document, body)
+        assert sealed.request(serving, "PUT", document["ticket"], message)[0] == 204
+        assert (
+            sealed.commit(serving, "/open/raced", document["ticket"], headers=told(body))[0] == 200
+        )
+        said = "unverified"
+        while said == "unverified":
+            said = head(serving, "/open/raced").get("x-coffer-stored")
+            for more in ({}, far):
+                with refused("InternalError", 500):
+                    client.upload_part_copy(**part, **more)
+            with refused("InternalError", 500):
+                client.copy_object(**copy, CopySource=source)
+        assert said == "damaged"
+    assert "Parts" not in client.list_parts(**copy, UploadId=upload)
+    assert raw.send(serving, "HEAD", "/open/copied")[0] == 404
+
+
 def test_a_kill_forgets_nothing(own_server):
     server = own_server(config='verify = "later"\n').start()
     sealed.make_bucket(server, "open")
