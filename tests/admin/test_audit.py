@@ -247,6 +247,16 @@ def test_acts_are_refused_while_the_log_cannot_be_written(own_server, tmp_path):
     verify(server)
 
 
+def test_a_log_that_can_not_be_read_is_told_so(log_of_acts):
+    path = log_of_acts.data / "audit" / "00000001.log"
+    path.rename(path.with_suffix(".away"))
+    path.mkdir()
+    for command in ("verify", "show", "export"):
+        told = coffer("--data", log_of_acts.data, "audit", command).stderr.decode()
+        assert "the audit log can't be read" in told and path.name in told, told
+        assert "written" not in told and "recorded" not in told, told
+
+
 @contextlib.contextmanager
 def log_on_a_disk_of_its_own(server, folder):
     """Moves a stopped server's audit log to a small disk."""

@@ -243,6 +243,9 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
         AdministrationError::BucketKeyDestroyed { .. } => (S::CONFLICT, "key_destroyed"),
         AdministrationError::BucketLevelGone { .. } => (S::CONFLICT, "level_missing"),
         AdministrationError::BucketKeyMissing { .. } => (S::CONFLICT, "key_missing"),
+        AdministrationError::AuditUnreadable { .. } => {
+            (S::INTERNAL_SERVER_ERROR, "audit_unreadable")
+        }
         AdministrationError::SystemWrittenOver { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
         AdministrationError::NoQuota { .. } => (S::NOT_FOUND, "no_such_quota"),
         AdministrationError::RoleMissing { .. } => (S::FORBIDDEN, "access_denied"),

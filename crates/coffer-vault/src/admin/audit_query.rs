@@ -81,14 +81,14 @@ impl Vault {
     /// Verifies all of the audit log, and that it has the record `wanted`. An auditor's.
     ///
     /// # Errors
-    /// As [`Vault::audit_records`].
+    /// As [`Vault::audit_records`]; [`AdministrationError::AuditUnreadable`].
     pub async fn verify_audit(&self, actor: &Actor, wanted: Option<Recorded>) -> Result<Report> {
         const ACT: Act = Act::VerifyAudit;
         let audit = self.audit_for(actor, ACT).await?;
         let report = blocking(move || {
             let log = audit.log().ok_or(VaultError::ShuttingDown)?;
-            log.verify(audit.public_key(), wanted.as_ref())
-                .map_err(VaultError::AuditUnavailable)
+            let report = log.verify(audit.public_key(), wanted.as_ref());
+            Ok(report.map_err(AdministrationError::of_reading)?)
         })
         .await?;
         let outcome = if report.is_sound() {

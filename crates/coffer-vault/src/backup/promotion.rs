@@ -16,7 +16,7 @@ use crate::access::Act;
 use crate::audit::audit_key;
 use crate::backup::record::BackupRecord;
 use crate::data_folder::Folder;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::system::System;
 
 const KEY_LABEL: &[u8] = b"coffer promotion key v1\0";
@@ -37,7 +37,7 @@ struct Promotion {
 /// An event, sealed for the first start of a folder that was promoted.
 pub(crate) fn seal_promotion(event: Event, folder: &Path, keystore: &Keystore) -> Result<String> {
     let last = last(&folder.join("audit"), &audit_key(keystore));
-    let last = last.map_err(VaultError::AuditUnavailable)?;
+    let last = last.map_err(AdministrationError::of_reading)?;
     let promotion = Promotion {
         event,
         after: last.map_or(0, |last| last.sequence),

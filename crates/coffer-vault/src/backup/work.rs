@@ -15,7 +15,7 @@ use super::run::Run;
 use super::{BackupCounts, BackupEvent};
 use crate::blocking::blocking;
 use crate::data_folder::{failed, write_private};
-use crate::error::{BackupError, Result, VaultError};
+use crate::error::{AdministrationError, BackupError, Result, VaultError};
 use crate::freshness::ANCHOR_FILE;
 use crate::limits::{BACKUP_ATTEMPTS, TLS_FILE_MAX_BYTES};
 
@@ -119,7 +119,7 @@ impl Run {
             copy_tls(inner.folder.path(), &folder)?;
             let log = inner.audit.log_or_open()?;
             let last = log.copy_into(&folder.join("audit"));
-            let last = last.map_err(VaultError::AuditUnavailable)?;
+            let last = last.map_err(AdministrationError::of_copying)?;
             let anchor = Anchor {
                 system_commits: copied.system_commits,
                 audit_record: last.sequence,

@@ -1,5 +1,7 @@
 //! What administrators, custodians and owners of buckets are refused.
 
+use coffer_audit::AuditError;
+
 mod erase_locked;
 
 mod sharing;
@@ -32,6 +34,14 @@ pub enum AdministrationError {
     /// The subject has no access key of this id.
     #[error("the subject has no such access key: coffer subject key list NAME shows those it has")]
     NoSuchAccessKey,
+    /// The audit log was to be read or copied.
+    #[error("the audit log can't be {done}: {why}")]
+    AuditUnreadable {
+        /// What was to be done with it.
+        done: &'static str,
+        /// What failed, at which of its files.
+        why: String,
+    },
     /// No subject would be left that administers as well as this one.
     #[error(
         "this would leave no system administrator whose access key counts for a day to come, and \
@@ -183,4 +193,27 @@ pub enum AdministrationError {
         /// What was done to them.
         how: &'static str,
     },
+}
+
+impl AdministrationError {
+    /// For `map_err` where the audit log is read.
+    pub fn of_reading(error: AuditError) -> Self {
+        let why = match error {
+            AuditError::Io { .. } => format!(
+                "{error}; it lies in the folder `audit` of the data folder: see that it can be read \
+                 there, and that the disk is whole"
+            ),
+            error => error.to_string(),
+        };
+        Self::AuditUnreadable { done: "read", why }
+    }
+
+    /// For `map_err` where the audit log is copied.
+    pub(crate) fn of_copying(error: AuditError) -> Self {
+        let why = error.to_string();
+        Self::AuditUnreadable {
+            done: "copied",
+            why,
+        }
+    }
 }

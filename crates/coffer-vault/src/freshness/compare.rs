@@ -6,7 +6,7 @@ use coffer_keys::{Anchor, AnchorFile, Keystore};
 use super::{ANCHOR_FILE, Freshness, recorded};
 use crate::audit::audit_key;
 use crate::data_folder::Folder;
-use crate::error::{Result, Rollback, RollbackOf, VaultError};
+use crate::error::{AdministrationError, Result, Rollback, RollbackOf};
 use crate::system::System;
 
 /// A data folder, and what holds the versions in it.
@@ -84,7 +84,7 @@ impl Comparison<'_> {
         };
         let key = audit_key(self.keystore);
         let recency = recency(&self.folder.audit(), &key, &known);
-        let found = match recency.map_err(VaultError::AuditUnavailable)? {
+        let found = match recency.map_err(AdministrationError::of_reading)? {
             Recency::Current => return Ok(None),
             Recency::Older(last) => last,
             Recency::Other => known.sequence,

@@ -8,7 +8,7 @@ use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use crate::admin::AuditQuery;
 use crate::audit::{Ready, audit_key, show_name};
 use crate::data_folder::Folder;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result};
 use crate::freshness::{Comparison, known_record};
 use crate::system::System;
 
@@ -32,7 +32,7 @@ impl OfflineAudit {
     /// a copy that does not record it.
     ///
     /// # Errors
-    /// [`VaultError::FolderInUse`] while it is running; and when the keystore can't be opened.
+    /// [`VaultError::FolderInUse`](crate::VaultError::FolderInUse) while it is running; and when the keystore can't be opened.
     pub fn open(data: &Path, source: Option<&SourceSpec>, secrets: &SourceSecrets) -> Result<Self> {
         let folder = Folder::open_existing(data)?;
         let keystore = KeyFolder::new(data).open_read_only(source, secrets)?;
@@ -57,11 +57,11 @@ impl OfflineAudit {
     /// Verifies all of it, and that it has the record `wanted`.
     ///
     /// # Errors
-    /// When a file can't be read, or is of a later version.
+    /// [`AdministrationError::AuditUnreadable`] when a file can't be read, or is of a later version.
     pub fn verify(&self, wanted: Option<Recorded>) -> Result<Report> {
         let wanted = wanted.or(self.known);
-        verify(&self.path, &self.key, &self.public_key, wanted.as_ref())
-            .map_err(VaultError::AuditUnavailable)
+        let report = verify(&self.path, &self.key, &self.public_key, wanted.as_ref());
+        Ok(report.map_err(AdministrationError::of_reading)?)
     }
 
     /// A record with the name of its object, where that is sealed and its key is there.
@@ -80,7 +80,7 @@ impl OfflineAudit {
         let mut skipped = 0;
         match query.last {
             Some(count) if filter.wants_all() => {
-                let last = last(&self.path, &self.key).map_err(VaultError::AuditUnavailable)?;
+                let last = last(&self.path, &self.key).map_err(AdministrationError::of_reading)?;
                 let last = last.map_or(0, |last| last.sequence);
                 from = from.max((last + 1).saturating_sub(count));
             }
@@ -93,7 +93,7 @@ impl OfflineAudit {
                         Ok(Some(record)) => wanted += u64::from(filter.wants(&record)),
                         Ok(None) => break,
                         Err(AuditError::Unreadable { .. }) => {}
-                        Err(error) => return Err(VaultError::AuditUnavailable(error)),
+                        Err(error) => return Err(AdministrationError::of_reading(error).into()),
                     }
                 }
                 skipped = wanted.saturating_sub(count);

@@ -11,7 +11,7 @@ use coffer_audit::{AuditError, Hash, Recorded};
 use coffer_client::{AdminClient, ClientError, Lines};
 use coffer_keys::SourceSpec;
 use coffer_vault::offline::OfflineAudit;
-use coffer_vault::{AuditQuery, VaultError};
+use coffer_vault::{AdministrationError, AuditQuery, VaultError};
 use http::Method;
 use serde::Deserialize;
 
@@ -202,7 +202,10 @@ impl Asking<'_> {
                     unreadable: Some(error.to_string()),
                     ..AuditRecord::default()
                 },
-                Err(error) => return Err(VaultError::AuditUnavailable(error).into()),
+                Err(error) => {
+                    let error = AdministrationError::of_reading(error);
+                    return Err(VaultError::from(error).into());
+                }
             };
             printer.print(&record)?;
         }
