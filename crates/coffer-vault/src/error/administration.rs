@@ -200,8 +200,8 @@ impl AdministrationError {
     pub fn of_reading(error: AuditError) -> Self {
         let why = match error {
             AuditError::Io { .. } => format!(
-                "{error}; it lies in the folder `audit` of the data folder: see that it can be read \
-                 there, and that the disk is whole"
+                "{error}; it lies in the folder `audit` of the data folder: see that it can be \
+                 read there, and that the disk is whole"
             ),
             error => error.to_string(),
         };

@@ -32,7 +32,8 @@ impl OfflineAudit {
     /// a copy that does not record it.
     ///
     /// # Errors
-    /// [`VaultError::FolderInUse`](crate::VaultError::FolderInUse) while it is running; and when the keystore can't be opened.
+    /// [`VaultError::FolderInUse`](crate::VaultError::FolderInUse) while it is running; and when
+    /// the keystore can't be opened.
     pub fn open(data: &Path, source: Option<&SourceSpec>, secrets: &SourceSecrets) -> Result<Self> {
         let folder = Folder::open_existing(data)?;
         let keystore = KeyFolder::new(data).open_read_only(source, secrets)?;
@@ -57,7 +58,8 @@ impl OfflineAudit {
     /// Verifies all of it, and that it has the record `wanted`.
     ///
     /// # Errors
-    /// [`AdministrationError::AuditUnreadable`] when a file can't be read, or is of a later version.
+    /// [`AdministrationError::AuditUnreadable`] when a file can't be read, or is of a later
+    /// version.
     pub fn verify(&self, wanted: Option<Recorded>) -> Result<Report> {
         let wanted = wanted.or(self.known);
         let report = verify(&self.path, &self.key, &self.public_key, wanted.as_ref());
