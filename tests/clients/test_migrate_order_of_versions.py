@@ -7,8 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from harness.clients import s3_client
 from harness.migration import Migrator
 from harness.mover import answering
+from harness.server import Server
 
 PAGE = (404, "<html><body>not found</body></html>")
 NOT_IMPLEMENTED = (501, "<Error><Code>NotImplemented</Code></Error>")
@@ -155,6 +157,26 @@ def test_versions_come_in_their_order(server, s3, tmp_path, source, bucket, word
     migrator.migrate()
     assert listed(s3, bucket) == expected
     migrator.migrate("--check")
+
+
+def test_the_list_of_a_coffer_counts_as_it_is(server, s3, tmp_path, set_clock):
+    bucket = "clock-put-back-at-a-coffer"
+    folder = tmp_path / "old"
+    folder.mkdir()
+    with Server(folder) as old:
+        theirs = s3_client(old)
+        theirs.create_bucket(Bucket=bucket)
+        enabled = {"Status": "Enabled"}
+        theirs.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=enabled)
+        set_clock(100)
+        theirs.delete_object(Bucket=bucket, Key="a")
+        for ahead, body in ((0, b"2"), (200, b"3")):
+            set_clock(ahead)
+            theirs.put_object(Bucket=bucket, Key="a", Body=body)
+        migrator = Migrator(server, tmp_path / "home", source=old)
+        migrator.migrate("--bucket", bucket)
+        migrator.migrate("--bucket", bucket, "--check")
+    assert listed(s3, bucket) == ["3", "2", None]
 
 
 @pytest.mark.parametrize(

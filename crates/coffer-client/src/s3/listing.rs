@@ -6,6 +6,7 @@ mod tests;
 mod paging;
 
 use http::Method;
+use http::header::SERVER;
 use percent_encoding::percent_decode_str;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -88,6 +89,8 @@ pub struct VersionsPage {
     pub versions: Vec<ListedVersion>,
     /// Asks for the next part, by name and version.
     pub next: Option<(String, String)>,
+    /// Whether the server calls itself coffer.
+    pub is_of_coffer: bool,
 }
 
 impl VersionsPage {
@@ -206,8 +209,9 @@ impl Client {
                 request = request.query("version-id-marker", version_id);
             }
         }
-        let (answer, _) = self.document(&request).await?;
-        let page = versions_page(&answer).map_err(|problem| self.unreadable(problem))?;
+        let (answer, headers) = self.document(&request).await?;
+        let mut page = versions_page(&answer).map_err(|problem| self.unreadable(problem))?;
+        page.is_of_coffer = headers.get(SERVER).is_some_and(|name| name == "coffer");
         if after.is_some() && page.next.as_ref() == after {
             return Err(self.unreadable(COMES_TO_ITSELF));
         }

@@ -109,8 +109,8 @@ impl Listed {
                             return Err(self.client.unreadable(problem).into());
                         }
                         Ok(page) => {
+                            self.kinds = self.kinds.seen(&page);
                             self.after = page.next.map_or(After::End, After::Version);
-                            self.kinds = self.kinds.seen(&page.versions);
                             by_name(page.versions)
                         }
                         Err(error) if error.is_not_offered() && self.keeps_versions => {

@@ -20,7 +20,7 @@
 
 use time::OffsetDateTime;
 
-use crate::s3::ListedVersion;
+use crate::s3::{ListedVersion, VersionsPage};
 
 const NO_NEWEST: &str = "calls none of this name's versions the newest";
 const SEVERAL: &str =
@@ -54,7 +54,12 @@ impl Kinds {
     }
 
     /// The same, when a page was seen as it came.
-    pub(super) fn seen(self, page: &[ListedVersion]) -> Self {
+    pub(super) fn seen(self, page: &VersionsPage) -> Self {
+        // Its pages are S3's, in all releases.
+        if page.is_of_coffer {
+            return Self::Interleaved;
+        }
+        let page = &page.versions;
         let mut falls = { page.windows(2) }.filter(|it| it[0].object.key > it[1].object.key);
         let Some(fall) = falls.next() else {
             let mut names = page.chunk_by(|a, b| a.object.key == b.object.key);

@@ -143,21 +143,28 @@ fn each_is_listed_once() {
 
 #[test]
 fn a_page_shows_how_kinds_are_listed() {
-    let seen = |page: &str| Kinds::Unknown.seen(&entries(page));
+    let page = |listed: &str| VersionsPage {
+        versions: entries(listed),
+        ..VersionsPage::default()
+    };
+    let seen = |listed: &str| Kinds::Unknown.seen(&page(listed));
     assert_eq!(seen("a/v3 a/v1 b/v1* a/m4* a/m2"), Kinds::Apart);
     assert_eq!(seen("b/m2* a/v3* b/v1"), Kinds::Apart);
     assert_eq!(seen("a/v3* a/m2 a/v1 b/v1*"), Kinds::Interleaved);
-    for page in [
+    for listed in [
         "",
         "a/v3* a/v1 a/m2",
         "a/m2* a/v1 b/v2* b/m1",
         "b/v1* a/v1*",
     ] {
-        assert_eq!(seen(page), Kinds::Unknown, "{page}");
+        assert_eq!(seen(listed), Kinds::Unknown, "{listed}");
+        let mut ours = page(listed);
+        ours.is_of_coffer = true;
+        assert_eq!(Kinds::Unknown.seen(&ours), Kinds::Interleaved, "{listed}");
     }
-    let page = entries("a/v3* b/v1* a/m2");
+    let page = page("a/v3* b/v1* a/m2");
     assert_eq!(Kinds::Interleaved.seen(&page), Kinds::Apart);
-    let sorted = by_name(page);
+    let sorted = by_name(page.versions);
     assert_eq!(ids(&sorted), "v3 m2 v1");
 }
 
