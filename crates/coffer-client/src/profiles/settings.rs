@@ -15,6 +15,12 @@ pub(crate) const USUAL_REGION: &str = "us-east-1";
 /// The authority of the server, as AWS's clients are told it.
 const CA_VARIABLE: &str = "AWS_CA_BUNDLE";
 
+/// Where an access key is looked for, and how each place is named.
+const KEY_PLACES: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have it under \
+    [default] or --profile NAME in ~/.aws/credentials (--credentials or \
+    AWS_SHARED_CREDENTIALS_FILE names another file), or give --data DIR for that of a server on \
+    this machine (without it ./coffer-data is meant, where there is one and no address is given)";
+
 /// What a command line says of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted<'a> {
@@ -217,18 +223,20 @@ fn credentials(
              export-credentials --profile {profile} --format env` prints one to set"
         ),
         None => {
+            let is_named = wanted.profile.is_some() || profile != "default";
+            if !is_named && wanted.key_advice.is_none() {
+                return Err(ClientError::Credentials {
+                    place: "no access key was found".to_owned(),
+                    problem: KEY_PLACES.to_owned(),
+                });
+            }
             let lacks = if files.has(profile) || profile == "default" {
                 "has no access key"
             } else {
                 "there is no such profile in AWS's files"
             };
-            match wanted.key_advice {
-                Some(advice) => format!("{lacks}: {advice}"),
-                None => format!(
-                    "{lacks}: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
-                     --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
-                ),
-            }
+            let advice = wanted.key_advice.unwrap_or(KEY_PLACES);
+            format!("{lacks}: {advice}")
         }
     };
     Err(ClientError::Credentials {

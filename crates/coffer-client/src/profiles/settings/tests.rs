@@ -192,6 +192,18 @@ fn what_is_missing_is_told_with_what_to_do() {
         told.contains("role_arn") && told.contains("aws configure"),
         "{told}"
     );
+    let none = Home::new().find(&Wanted::default(), &[]);
+    let told = none.unwrap_err().to_string();
+    let expected = "no access key was found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or";
+    assert!(told.starts_with(expected), "{told}");
+    for place in [
+        "[default]",
+        "~/.aws/credentials",
+        "--data DIR",
+        "./coffer-data",
+    ] {
+        assert!(told.contains(place), "{told}");
+    }
     let none = home.find(&Wanted::default(), &[("AWS_PROFILE", "none")]);
     let told = none.unwrap_err().to_string();
     assert!(told.contains("there is no such profile"), "{told}");
