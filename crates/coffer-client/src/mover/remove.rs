@@ -1,12 +1,11 @@
 //! Deleting objects.
 
+mod plan;
 mod versions;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
-
-use http::Method;
 
 use crate::limits::{DELETE_COUNT_MAX, REMOVE_KEPT};
 use crate::mover::Mover;
@@ -24,10 +23,7 @@ impl Mover {
     /// # Errors
     /// [`MoverError`], also where there is none.
     pub async fn remove(&self, name: &ObjectName) -> Result<(), MoverError> {
-        let looked = self.client.send_once(&name.request(Method::HEAD)).await;
-        if looked.is_err_and(|error| error.is_absent()) {
-            return Err(self.absent(name).await);
-        }
+        self.would_remove(name).await?;
         Ok(self.client.delete_object(name).await?)
     }
 
@@ -58,11 +54,7 @@ impl Mover {
             }
             last = listed;
         }
-        // A prefix that no name has was mistyped. A bucket may be empty.
-        if !removal.has_any && !from.key.is_empty() {
-            let prefix = from.key.clone();
-            return Err(MoverError::NoneBegins { prefix });
-        }
+        some_begins(from, removal.has_any)?;
         Ok(removal.counts)
     }
 
@@ -82,6 +74,15 @@ impl Mover {
             message: format!("the server answered {code}: {message}{advice}"),
         }));
     }
+}
+
+/// Refuses a prefix that no name has, which was mistyped. A bucket may be empty.
+fn some_begins(from: &Location, has_any: bool) -> Result<(), MoverError> {
+    if !has_any && !from.key.is_empty() {
+        let prefix = from.key.clone();
+        return Err(MoverError::NoneBegins { prefix });
+    }
+    Ok(())
 }
 
 /// The deletion of all objects below a place.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::hash_of;
+use super::{hash_of, some_begins};
 use crate::limits::{DELETE_COUNT_MAX, REMOVE_KEPT, REMOVE_ROUNDS};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -35,12 +35,8 @@ impl Mover {
         let mut first_before = None;
         loop {
             let page = removal.list(None).await?;
-            // A prefix that no name has was mistyped. A bucket may be empty.
             let has_none = page.versions.is_empty() && page.next.is_none();
-            if rounds == 0 && has_none && !from.key.is_empty() {
-                let prefix = from.key.clone();
-                return Err(MoverError::NoneBegins { prefix });
-            }
+            some_begins(from, rounds > 0 || !has_none)?;
             // A version that was deleted and is listed all the same would be for ever.
             let first = { page.versions.iter() }
                 .map(mark)

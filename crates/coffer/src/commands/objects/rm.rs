@@ -1,18 +1,21 @@
 //! `coffer rm`.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use coffer_client::mover::{Counts, Location};
+use coffer_client::mover::{Counts, Event, Location, Mover, Watch};
 use coffer_client::s3::ObjectName;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::progress::Lines;
 use super::{MovingArgs, Progress, ServiceArgs, Storing, Typed, Way, ended, until_interrupted};
 use crate::error::Error;
 use crate::output::asking::ask_for;
-use crate::output::printable::printable;
+use crate::output::printable::{printable, size};
+use crate::output::streams::check_output;
+use crate::output::table::unless_read_enough;
 
 /// `coffer rm`.
 #[derive(Debug, Args)]
@@ -30,6 +33,9 @@ pub struct RmArgs {
     /// A version or delete marker, by its id: coffer ls --versions tells them
     #[arg(long, value_name = "ID", conflicts_with = "recursive")]
     pub version_id: Option<String>,
+    /// Tell what would be deleted, and delete nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
@@ -57,6 +63,9 @@ pub async fn rm(typed: &Typed<'_>, args: &RmArgs) -> Result<ExitCode, Error> {
     let mover = typed
         .mover(&args.service, &moving, Storing::default(), &progress)
         .await?;
+    if args.dry_run {
+        return plan(args, &mover, &place, &progress).await;
+    }
     let working = Arc::clone(&mover);
     let told = Arc::clone(&progress);
     let left = "what was deleted is gone, the rest is there";
@@ -66,14 +75,7 @@ pub async fn rm(typed: &Typed<'_>, args: &RmArgs) -> Result<ExitCode, Error> {
         }
         let with_versions = args.versions;
         let work = async move {
-            let removed = |name: &ObjectName| {
-                let what = format!("s3://{}/{}", name.bucket, name.key);
-                let mut said = json!({ "what": what });
-                if let Some(version_id) = &name.version_id {
-                    said["version_id"] = version_id.as_str().into();
-                }
-                told.line("deleted", said);
-            };
+            let removed = |name: &ObjectName| told.line("deleted", said(name));
             if with_versions {
                 working.remove_versions(&place, removed).await
             } else {
@@ -98,6 +100,66 @@ pub async fn rm(typed: &Typed<'_>, args: &RmArgs) -> Result<ExitCode, Error> {
     ended(&progress, counts)
 }
 
+/// A name, for programs.
+fn said(name: &ObjectName) -> Value {
+    let mut said = json!({ "what": format!("s3://{}/{}", name.bucket, name.key) });
+    if let Some(version_id) = &name.version_id {
+        said["version_id"] = version_id.as_str().into();
+    }
+    said
+}
+
+/// Tells what would be deleted.
+async fn plan(
+    args: &RmArgs,
+    mover: &Mover,
+    place: &Location,
+    progress: &Progress,
+) -> Result<ExitCode, Error> {
+    check_output(io::stdout())?;
+    let mut out = io::BufWriter::new(io::stdout());
+    let mut written = Ok(());
+    let mut told = |name: &ObjectName| {
+        let line = if args.service.json {
+            let mut said = said(name);
+            said["event"] = "would_delete".into();
+            said.to_string()
+        } else {
+            let version = { name.version_id.as_ref() }.map(|id| format!(" (version {id})"));
+            let (bucket, key) = (&name.bucket, &name.key);
+            let what = format!("s3://{bucket}/{key}{}", version.unwrap_or_default());
+            format!("would delete {}", printable(&what))
+        };
+        if written.is_ok() {
+            written = writeln!(out, "{line}");
+        }
+    };
+    let counts = if !args.recursive {
+        let mut name = place.object()?;
+        name.version_id.clone_from(&args.version_id);
+        mover.would_remove(&name).await?;
+        told(&name);
+        None
+    } else if args.versions {
+        Some(mover.would_remove_versions(place, told).await?)
+    } else {
+        Some(mover.would_remove_folder(place, told).await?)
+    };
+    let written = written.and_then(|()| out.flush());
+    unless_read_enough(written.map_err(|source| Error::System {
+        doing: "writing the list",
+        source,
+    }))?;
+    if let Some(Counts { done, bytes, .. }) = counts {
+        progress.line("summary", json!({ "would_delete": done, "bytes": bytes }));
+        if !args.service.json {
+            let told = format!("{done} would be deleted, {}; nothing was", size(bytes));
+            progress.event(&Event::Note(&told));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Has a person say that all of it is to go.
 fn confirm(place: &Location, with_versions: bool) -> Result<(), Error> {
     let what = if with_versions {
@@ -116,10 +178,11 @@ That there is no NAME, or no such version, is an error, and puts no delete marke
 asked first, unless the access key may not read. -r takes PREFIX as it is written:
 s3://evidence/2026 also means 2026-old. In buckets with versions, older ones stay, and a delete
 marker is put before them: coffer ls --versions shows them, and --versions deletes them, too, for
-good, but those that are locked.
+good, but those that are locked. --dry-run asks nothing and names those as well.
 
 Examples:
   coffer rm s3://evidence/recording.mkv --endpoint https://127.0.0.1:9000
   coffer rm s3://evidence/recording.mkv --version-id ID --endpoint https://127.0.0.1:9000
+  coffer rm -r s3://evidence/2026/ --dry-run --endpoint https://127.0.0.1:9000
   coffer rm -r s3://evidence/2026/ --yes --endpoint https://127.0.0.1:9000
   coffer rm -r --versions s3://evidence/2026/ --endpoint https://127.0.0.1:9000";
