@@ -169,6 +169,21 @@ def test_a_profile_without_a_key_is_told_with_what_gives_one(migrator):
         assert way not in told
 
 
+def test_what_was_typed_wrong_of_the_source_is_told_as_such(migrator, tmp_path):
+    missing = tmp_path / "missing"
+    _, told = migrator.run("migrate", missing, code=1)
+    assert f"{missing}: reading the folder failed: there is none of this name" in told
+    assert "https://HOST:PORT" in told
+    _, told = migrator.run("migrate", tmp_path, "s3://to", "--bucket", "films", code=2)
+    assert "goes to the target as a whole" in told and "--bucket" in told
+    tls = migrator.environment["AWS_ENDPOINT_URL"]
+    _, told = migrator.run("migrate", tls, "--source-ca", missing, code=1)
+    assert "with --source-ca" in told and "AWS_CA_BUNDLE" not in told
+    plain = tls.replace("https", "http")
+    _, told = migrator.run("migrate", plain, "--retries", 0, code=1)
+    assert f"{plain} cannot be reached: it does not speak plain HTTP" in told and tls in told
+
+
 def test_an_empty_bucket_that_is_not_at_the_target_is_told(migrator, theirs):
     theirs.create_bucket(Bucket="hollow")
     run = migrator.migrate("--check", "--bucket", "hollow", code=1)

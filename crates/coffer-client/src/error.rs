@@ -57,8 +57,7 @@ pub enum ClientError {
     /// The certificates of the authority to be trusted could not be used.
     #[error(
         "{path}: {problem}; \
-         give the server's certificate authority with --ca or AWS_CA_BUNDLE, such as \
-         DATA/tls/ca.pem",
+         give the server's certificate authority with {option}, such as DATA/tls/ca.pem",
         path = path.display()
     )]
     Authority {
@@ -66,6 +65,8 @@ pub enum ClientError {
         path: PathBuf,
         /// What is wrong.
         problem: String,
+        /// What names one.
+        option: &'static str,
     },
     /// A server could not be reached over the network.
     #[error("{endpoint} cannot be reached: {problem}")]

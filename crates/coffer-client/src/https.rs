@@ -69,6 +69,21 @@ impl HttpsServer {
         }
     }
 
+    /// What [`connector`] makes; an error names the option of this server.
+    ///
+    /// # Errors
+    /// Those of [`connector`].
+    pub(crate) fn connector(&self, ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
+        connector(ca).map_err(|error| match error {
+            ClientError::Authority { path, problem, .. } => ClientError::Authority {
+                path,
+                problem,
+                option: self.authority_by,
+            },
+            error => error,
+        })
+    }
+
     /// The address as it was given.
     pub fn text(&self) -> &str {
         &self.text
@@ -177,6 +192,7 @@ pub fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
     let unusable = |problem: String| ClientError::Authority {
         path: path.clone(),
         problem,
+        option: AUTHORITY_BY,
     };
     let mut roots = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(&path)

@@ -1,5 +1,6 @@
 //! Where a migration comes from.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -111,6 +112,15 @@ impl Origin {
         if let Self::Folder(root) | Self::Folders(root) = self {
             block_in_place(|| check(root))?;
         }
+        if let Self::Folder(root) = self
+            && !options.buckets.is_empty()
+        {
+            return Err(MigrateError::Source {
+                text: root.display().to_string(),
+                problem: "goes to the target as a whole: name the folder below it as the source, \
+                          in place of --bucket",
+            });
+        }
         let mut all = match self {
             Self::Service { client, bucket } => match bucket {
                 Some(bucket) => vec![bucket.clone()],
@@ -171,8 +181,7 @@ impl Origin {
             return Ok(());
         };
         let listed = block_in_place(|| std::fs::read_dir(&folder));
-        let failed = MigrateError::local("reading the folder", &folder);
-        listed.map(drop).map_err(failed)
+        listed.map(drop).map_err(|error| unread(&folder, error))
     }
 
     /// Whether a file, which need not be there yet, lies in a folder that is to come.
@@ -212,8 +221,20 @@ fn check(root: &Path) -> Result<(), MigrateError> {
     }
 }
 
+/// That a folder can't be read. A place of one that is not there may be meant for a server.
+fn unread(folder: &Path, error: io::Error) -> MigrateError {
+    let error = match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(
+            error.kind(),
+            "there is none of this name; name one, or an S3 server as https://HOST:PORT",
+        ),
+        _ => error,
+    };
+    MigrateError::local("reading the folder", folder)(error)
+}
+
 fn first_level(root: &Path) -> Result<(Vec<String>, Vec<PathBuf>), MigrateError> {
-    let failed = |error| MigrateError::local("reading the folder", root)(error);
+    let failed = |error| unread(root, error);
     let (mut folders, mut files) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(root).map_err(failed)? {
         let path = entry.map_err(failed)?.path();

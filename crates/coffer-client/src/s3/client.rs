@@ -321,10 +321,12 @@ impl Client {
     fn speaks_tls(&self) -> S3Error {
         let text = self.endpoint.text();
         let address = text.strip_prefix("http").unwrap_or(text);
-        S3Error::Client(ClientError::Endpoint {
+        S3Error::Client(ClientError::Unreachable {
+            endpoint: text.to_owned(),
             problem: format!(
-                "{text} does not speak plain HTTP; if it speaks TLS, write https{address}"
+                "it does not speak plain HTTP; if it speaks TLS, write https{address}"
             ),
+            may_pass: false,
         })
     }
 

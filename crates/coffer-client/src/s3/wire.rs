@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use crate::error::ClientError;
-use crate::https::{HttpsServer, connector, may_pass};
+use crate::https::{HttpsServer, may_pass};
 use crate::limits::CONNECT_TIMEOUT;
 use crate::s3::endpoint::{Endpoint, Reached};
 
@@ -40,7 +40,7 @@ impl Connector {
     /// To this service, which an authority vouches for where it has TLS.
     pub(super) fn new(endpoint: &Endpoint, ca: Option<&Path>) -> Result<Self, ClientError> {
         let way = match &endpoint.reached {
-            Reached::Https(server) => Way::Https(server.clone(), connector(ca)?),
+            Reached::Https(server) => Way::Https(server.clone(), server.connector(ca)?),
             Reached::Http { host, port } => Way::Http {
                 host: host.clone(),
                 port: *port,
