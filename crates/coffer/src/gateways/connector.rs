@@ -8,6 +8,8 @@ use std::task::{Context, Poll};
 
 use coffer_client::s3::Wire;
 use http::Uri;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{KeepAlive, TcpKeepCount, TcpKeepIdle, TcpKeepInterval};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
@@ -16,7 +18,10 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use crate::gateways::identity::GATEWAY_NAME;
-use crate::limits::GATEWAY_CONNECT_TIMEOUT;
+use crate::limits::{
+    GATEWAY_ASKED_AFTER_SECONDS, GATEWAY_ASKED_EVERY_SECONDS, GATEWAY_ASKED_TIMES,
+    GATEWAY_CONNECT_TIMEOUT,
+};
 
 /// Makes connections to gateways of one engine.
 #[derive(Clone)]
@@ -39,12 +44,22 @@ impl GatewayConnector {
         let connecting = async {
             let tcp = TcpStream::connect((host, port)).await?;
             tcp.set_nodelay(true)?;
+            keep_asking(&tcp)?;
             self.tls.connect(name, tcp).await
         };
         let late = || io::Error::from(io::ErrorKind::TimedOut);
         let connected = timeout(GATEWAY_CONNECT_TIMEOUT, connecting).await;
         Ok(Wire::new(connected.unwrap_or_else(|_| Err(late()))?))
     }
+}
+
+/// Has the kernel ask a connection over which nothing comes whether its other end is still there: a
+/// machine that lost its power ends none, and may be back at the same address.
+fn keep_asking(tcp: &TcpStream) -> nix::Result<()> {
+    setsockopt(tcp, TcpKeepIdle, &GATEWAY_ASKED_AFTER_SECONDS)?;
+    setsockopt(tcp, TcpKeepInterval, &GATEWAY_ASKED_EVERY_SECONDS)?;
+    setsockopt(tcp, TcpKeepCount, &GATEWAY_ASKED_TIMES)?;
+    setsockopt(tcp, KeepAlive, &true)
 }
 
 impl Service<Uri> for GatewayConnector {

@@ -5,6 +5,16 @@ use std::time::Duration;
 /// How long it may take to reach the gateway of an engine that serves.
 pub const GATEWAY_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// After how long a connection between gateways over which nothing comes is asked by the kernel
+/// whether the other end is there. What asks over it may wait long for a store that is slow.
+pub const GATEWAY_ASKED_AFTER_SECONDS: u32 = 10;
+
+/// How often it is asked again.
+pub const GATEWAY_ASKED_EVERY_SECONDS: u32 = 5;
+
+/// So many times without an answer end it.
+pub const GATEWAY_ASKED_TIMES: u32 = 4;
+
 /// How long a gateway waits to hear which one serves, while that changes.
 pub const GATEWAY_TURN_WAIT: Duration = Duration::from_secs(12);
 
