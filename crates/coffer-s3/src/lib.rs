@@ -43,7 +43,7 @@ pub mod fuzzing;
 
 pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters, TIME_BOUNDS};
 pub use crate::request::body::BrokenOff;
-pub use crate::request::drain::discard;
+pub use crate::request::drain::{discard, waits_to_send};
 pub use crate::request::head_size::unread_head;
 pub use crate::response_body::ResponseBody;
 pub use crate::service::{Claim, S3Options, S3Service, service};

@@ -23,7 +23,8 @@ use crate::http::hosts::Domains;
 use crate::limits::DELETE_BODY_MAX_BYTES;
 use crate::operations::Operations;
 use crate::request::body::BrokenOff;
-use crate::request::context::RequestContext;
+use crate::request::caller::fault_error;
+use crate::request::context::{BodyFault, RequestContext};
 use crate::request::memory_budget::MemoryBudget;
 use crate::response_body::{InFlight, ResponseBody};
 use crate::signature::claimed_key::claimed_access_key;
@@ -264,6 +265,16 @@ impl S3Service {
     /// The answer for a request that can't be served now, with a sentence why.
     pub fn unavailable(&self, why: &str) -> Response<ResponseBody> {
         self.answer(s3_error!(ServiceUnavailable, "{why}"))
+    }
+
+    /// The answer for a request whose body broke off before it came here.
+    pub fn broken_off(&self, is_too_slow: bool) -> Response<ResponseBody> {
+        let fault = if is_too_slow {
+            BodyFault::TooSlow
+        } else {
+            BodyFault::Disconnected
+        };
+        self.answer(fault_error(fault))
     }
 
     fn answer(&self, refusal: S3Error) -> Response<ResponseBody> {

@@ -10,7 +10,7 @@ use http_body::Body;
 use crate::limits::{DRAIN_MAX_BYTES, DRAIN_TIME};
 
 /// Whether the client waits for `100 Continue` before it sends its body.
-pub(crate) fn waits_to_send(headers: &HeaderMap) -> bool {
+pub fn waits_to_send(headers: &HeaderMap) -> bool {
     headers
         .get(EXPECT)
         .is_some_and(|expected| expected.as_bytes().eq_ignore_ascii_case(b"100-continue"))

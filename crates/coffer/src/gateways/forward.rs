@@ -5,6 +5,7 @@
 use std::error::Error as StdError;
 use std::net::IpAddr;
 
+use coffer_s3::BrokenOff;
 use coffer_vault::{StandbyLink, Turn};
 use http::header::{CONNECTION, EXPECT, TE, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
@@ -18,18 +19,19 @@ use tokio::time::timeout;
 use crate::error::Error;
 use crate::gateways::connector::GatewayConnector;
 use crate::gateways::identity::GatewayIdentity;
+use crate::gateways::sent_body::SentBody;
 use crate::gateways::told;
 use crate::limits::{GATEWAY_IDLE, GATEWAY_IDLE_CONNECTIONS, GATEWAY_TURN_WAIT};
 
 /// Forwards requests to the gateway that serves.
-pub struct Forwarder<B> {
-    pool: Client<GatewayConnector, B>,
+pub struct Forwarder<B: Body<Data = Bytes> + Send + Unpin + 'static> {
+    pool: Client<GatewayConnector, SentBody<B>>,
     turns: watch::Receiver<Turn>,
     /// What tells whether the engine has ended.
     link: StandbyLink,
 }
 
-impl<B> Clone for Forwarder<B> {
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Clone for Forwarder<B> {
     fn clone(&self) -> Self {
         Self {
             pool: self.pool.clone(),
@@ -63,12 +65,18 @@ pub enum NotForwarded {
          out is in doubt; please try again"
     )]
     InDoubt,
+    /// The body broke off on its way from the client, or is none: that is the client's to hear.
+    #[error("the body of the request did not arrive whole")]
+    Body {
+        /// Whether the client was too slow.
+        is_too_slow: bool,
+    },
 }
 
 impl<B> Forwarder<B>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    B::Error: BrokenOff + StdError + Send + Sync + 'static,
 {
     /// Forwards to whose turn it is, by a gateway of this engine.
     ///
@@ -93,11 +101,13 @@ where
         client: IpAddr,
         tls: Option<&'static str>,
     ) -> Result<Response<Incoming>, NotForwarded> {
+        let (mut head, body) = request.into_parts();
+        // First: dropped, it is read on.
+        let body = SentBody::new(body, coffer_s3::waits_to_send(&head.headers));
         if self.link.is_ended() {
             return Err(NotForwarded::EngineEnded);
         }
         let address = self.address().await.ok_or(NotForwarded::NoneServes)?;
-        let (mut head, body) = request.into_parts();
         head.uri = at(&address, &head.uri).ok_or(NotForwarded::NoneServes)?;
         remove_of_connection(&mut head.headers);
         head.headers.remove(EXPECT);
@@ -112,10 +122,12 @@ where
         };
         let mut answer = asked.map_err(|error| {
             tracing::debug!(%error, to = %address, "a request was not forwarded");
-            if error.is_connect() {
-                NotForwarded::NotReached
-            } else {
-                NotForwarded::InDoubt
+            match body_failure::<B::Error>(&error) {
+                Some(failure) => NotForwarded::Body {
+                    is_too_slow: failure.is_too_slow(),
+                },
+                None if error.is_connect() => NotForwarded::NotReached,
+                None => NotForwarded::InDoubt,
             }
         })?;
         // Of the other's HTTP, which was told two headers more: no refusal of this connection's.
@@ -136,6 +148,12 @@ where
             Turn::Mine | Turn::Unknown => None,
         }
     }
+}
+
+/// How the body failed that was sent, where that is why.
+fn body_failure<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+    let mut causes = std::iter::successors(Some(error), |error| StdError::source(*error));
+    causes.find_map(|cause| cause.downcast_ref())
 }
 
 /// Whether the turn of the gateway at this address is over. Where it is not known whose it is, that

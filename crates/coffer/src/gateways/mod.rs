@@ -9,6 +9,8 @@ pub mod connector;
 
 pub mod told;
 
+pub mod sent_body;
+
 pub mod forward;
 
 pub mod ask;

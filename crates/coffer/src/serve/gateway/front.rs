@@ -10,14 +10,15 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use coffer_s3::{Claim, HttpError, ResponseBody, S3Service};
 use coffer_vault::ReadLease;
-use http::{Method, Request, Response, StatusCode};
+use http::header::CONNECTION;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{Empty, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::service::Service;
 
 use crate::connection::proxies::Proxies;
 use crate::gateways::ask::ReadAsker;
-use crate::gateways::forward::Forwarder;
+use crate::gateways::forward::{Forwarder, NotForwarded};
 use crate::serve::request_body::WatchedBody;
 
 /// The service of a connection.
@@ -82,13 +83,18 @@ impl There {
         let client = self
             .proxies
             .client_of_request(request.headers(), self.client);
-        match self.forwarder.forward(request, client, self.tls).await {
-            Ok(answer) => answer.map(FrontBody::There),
-            Err(error) => self
-                .here
-                .unavailable(&error.to_string())
-                .map(FrontBody::Here),
+        let waits = coffer_s3::waits_to_send(request.headers());
+        let mut answer = match self.forwarder.forward(request, client, self.tls).await {
+            Ok(answer) => return answer.map(FrontBody::There),
+            Err(NotForwarded::Body { is_too_slow }) => self.here.broken_off(is_too_slow),
+            Err(error) => self.here.unavailable(&error.to_string()),
+        };
+        // Whether what waits to be sent comes after this answer, none can tell.
+        if waits {
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(CONNECTION, close);
         }
+        answer.map(FrontBody::Here)
     }
 }
 
