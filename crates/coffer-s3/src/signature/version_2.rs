@@ -9,8 +9,8 @@ use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
-use s3s::{S3Result, s3_error};
+use http::{HeaderMap, HeaderValue, Method};
+use s3s::{S3Error, S3Result, s3_error};
 use zeroize::Zeroizing;
 
 use crate::errors::details;
@@ -131,7 +131,10 @@ pub(crate) fn check_presigned(
     }
     let secret = secret(access_key_id)?;
     let signature = of_query("Signature")?;
-    let to_sign = |path: &str| string_to_sign(head, query, expires, path);
+    let signed = |headers: &HeaderMap, path: &str| {
+        string_to_sign((&head.method, headers), query, expires, path)
+    };
+    let to_sign = |path: &str| signed(&head.headers, path);
     let is_right = |path: &str| is_signature(signature, &secret, &to_sign(path));
     let host = head.headers.get("host").and_then(|host| host.to_str().ok());
     let path = match host.and_then(|host| domains.bucket(host)) {
@@ -147,12 +150,27 @@ pub(crate) fn check_presigned(
     let is_told = !customer_key::is_sent(&head.headers, query);
     let to_sign = is_told.then(|| to_sign(&path));
     let claimed = (access_key_id, signature);
+    let is_without = |name: &&str| {
+        let mut headers = head.headers.clone();
+        headers.remove(*name).is_some()
+            && is_signature(signature, &secret, &signed(&headers, &path))
+    };
+    let unsigned = ["Content-Type", "Content-MD5"].into_iter().find(is_without);
     Err(compared(
-        does_not_match(),
+        unsigned.map_or_else(does_not_match, signed_without),
         claimed,
         to_sign.as_deref(),
         None,
     ))
+}
+
+/// The signature is that of the request without a header, which clients may add by themselves.
+fn signed_without(name: &str) -> S3Error {
+    s3_error!(
+        SignatureDoesNotMatch,
+        "The request signature we calculated does not match the signature you provided. The URL \
+         was signed without a {name}, and the request has one: send none, or sign the URL with it."
+    )
 }
 
 /// Whether this is the signature of a text by version 2.
@@ -206,22 +224,24 @@ fn covered_by_version_2(name: &str) -> bool {
     name.starts_with("x-amz-") || ["content-md5", "content-type"].contains(&name.as_str())
 }
 
-fn string_to_sign(head: &Parts, query: &Pairs, expires: &str, path: &str) -> Vec<u8> {
-    let mut text = format!("{}\n", head.method).into_bytes();
+fn string_to_sign(
+    (method, headers): (&Method, &HeaderMap),
+    query: &Pairs,
+    expires: &str,
+    path: &str,
+) -> Vec<u8> {
+    let mut text = format!("{method}\n").into_bytes();
     for name in ["content-md5", "content-type"] {
-        let value = head
-            .headers
-            .get(name)
-            .map_or(&b""[..], |value| value.as_bytes());
+        let value = { headers.get(name) }.map_or(&b""[..], |value| value.as_bytes());
         text.extend_from_slice(value);
         text.push(b'\n');
     }
     text.extend_from_slice(format!("{expires}\n").as_bytes());
-    let mut names: Vec<_> = head.headers.keys().map(|name| name.as_str()).collect();
+    let mut names: Vec<_> = headers.keys().map(|name| name.as_str()).collect();
     names.retain(|name| name.starts_with("x-amz-"));
     names.sort_unstable();
     for name in names {
-        let values = head.headers.get_all(name).iter();
+        let values = headers.get_all(name).iter();
         let values: Vec<_> = values.map(|value| value.as_bytes().trim_ascii()).collect();
         text.extend_from_slice(format!("{name}:").as_bytes());
         text.extend_from_slice(&values.join(&b','));
@@ -282,6 +302,32 @@ mod tests {
         assert_eq!(wrong, refused("SignatureDoesNotMatch"));
         let late = check("h", "/buc/photos/puppy.jpg", &signature, 1_175_139_621);
         assert_eq!(late, refused("AccessDenied"));
+    }
+
+    #[test]
+    fn a_header_that_is_there_and_was_not_signed_is_named() {
+        let told = |signature: &str| {
+            let query = format!("AWSAccessKeyId={ID}&Signature={signature}&Expires=1175139620");
+            let request = Request::put(format!("/buc/k?{query}")).header("host", "h");
+            let request = request.header("content-type", "text/plain").body(());
+            let head = request.unwrap().into_parts().0;
+            let secret = |_: &str| Ok(Zeroizing::new(SECRET.to_owned()));
+            let pairs = form_pairs(&query).unwrap();
+            let checked = check_presigned(&head, &pairs, &Domains::new(&[]), NOW, secret);
+            checked.err().map(|error| {
+                let message = error.message().unwrap_or_default().to_owned();
+                (error.code().as_str().to_owned(), message)
+            })
+        };
+        assert_eq!(told(&sign("PUT\n\ntext/plain\n1175139620\n/buc/k")), None);
+        let (code, message) = told(&sign("PUT\n\n\n1175139620\n/buc/k")).unwrap();
+        assert_eq!(code, "SignatureDoesNotMatch");
+        assert!(
+            message.contains("signed without a Content-Type"),
+            "{message}"
+        );
+        let (_, message) = told(&sign("PUT\n\na/b\n1175139620\n/buc/k")).unwrap();
+        assert!(!message.contains("Content-Type"), "{message}");
     }
 
     #[test]
