@@ -120,6 +120,13 @@ impl Place {
         self.url.scheme() == "file" || self.url.query_pairs().any(|(name, _)| is_file(&name))
     }
 
+    /// Whether a file that it names is looked for from the folder that a program happens to run in.
+    pub fn names_relative_files(&self) -> bool {
+        let is_file = |name: &str| ["ca", "credentials"].contains(&name);
+        let mut named = self.url.query_pairs().filter(|(name, _)| is_file(name));
+        named.any(|(_, file)| !file.starts_with('/'))
+    }
+
     /// Opens the store. A folder is made where it is absent if `makes`. Blocks.
     ///
     /// # Errors
@@ -190,6 +197,19 @@ fn check_endpoint(text: &str) -> std::result::Result<(), &'static str> {
 #[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_depend_on_the_folder_of_a_program_are_known() {
+        for (url, relative) in [
+            ("s3://b/p?ca=/etc/ca.pem&credentials=/etc/far", false),
+            ("s3://b/p?endpoint=https://h", false),
+            ("s3://b/p?ca=/etc/ca.pem&credentials=far", true),
+            ("az://c/p?account=a&ca=./ca.pem", true),
+        ] {
+            let place = Place::parse(url).unwrap();
+            assert_eq!(place.names_relative_files(), relative, "{url}");
+        }
+    }
 
     #[test]
     fn what_is_no_place_is_told_with_what_to_do() {
