@@ -200,6 +200,19 @@ def test_a_start_that_takes_no_state_of_the_log_leaves_the_cache_as_it_was(store
     assert not (first.data / "before").exists()
 
 
+def test_a_log_without_its_keystore_is_told_as_such_and_not_as_a_copy(store, first):
+    key = written(first)
+    first.stop()
+    were = lost(store, "keystores")
+    first.log_path.write_text("")
+    with pytest.raises(StartError, match="the store lost the object below `keystores/`") as told:
+        first.start(20)
+    assert "replica add" not in str(told.value)
+    put_again(store, were)
+    first.start()
+    answered(lambda: client(first, key).head_bucket(Bucket="notes"), 30)
+
+
 def test_another_log_without_copy_json_leaves_the_cache_as_it_was(tmp_path, store, first):
     written(first)
     own = s3_client(store).get_object(**RECORD)["Body"].read()

@@ -330,6 +330,11 @@ impl Standby {
             {
                 CopyError::EngineNeverComplete.into()
             }
+            VaultError::Backup(BackupError::Copy(CopyError::NoKeystore))
+                if self.link.is_of_engine() =>
+            {
+                CopyError::EngineKeystoreLost.into()
+            }
             error => error,
         }
     }

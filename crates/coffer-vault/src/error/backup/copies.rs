@@ -97,6 +97,14 @@ pub enum CopyError {
          --with-keystore --recipient RECIPIENT`"
     )]
     NoKeystore,
+    /// The same of an engine's log, whose store lost it.
+    #[error(
+        "the engine's store holds its log, and no keystore, without which nothing of it opens: \
+         the store lost the object below `keystores/`. Put it back there, under the name that it \
+         had. If that can't be had, keep the folders of all gateways as they are: each holds a \
+         keystore of its own, by which `coffer offline` reads what else is there"
+    )]
+    EngineKeystoreLost,
     /// The keystore in the copy is for other recipients.
     #[error(
         "the keystore in this copy does not open with the identity that was given: it is sealed \
