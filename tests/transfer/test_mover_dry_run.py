@@ -54,3 +54,11 @@ def test_what_is_not_there_is_an_error_as_without_it(mover, place):
         _, told = mover.run("rm", *arguments, "--dry-run", code=1)
         assert "NoSuchKey" in told, told
     mover.run("rm", "-r", "s3://no-such-bucket", "--dry-run", code=1)
+
+
+def test_what_can_not_be_looked_at_is_an_error(mover, place):
+    named = (f"{place}/u", "--dry-run")
+    _, told = mover.run("rm", *named, "--version-id", "nonsense", code=1)
+    assert "InvalidArgument" in told, told
+    _, told = mover.run("rm", *named, "--endpoint", "https://127.0.0.1:1", code=1)
+    assert "127.0.0.1:1" in told, told

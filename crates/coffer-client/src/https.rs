@@ -46,7 +46,7 @@ impl HttpsServer {
         // A name and a secret before the host would be told in errors, and so would a query.
         let has_user = { uri.authority() }.is_some_and(|it| it.as_str().contains('@'));
         let has_more = !matches!(uri.path(), "" | "/") || uri.query().is_some();
-        if uri.scheme_str() != Some("https") || has_more || has_user {
+        if uri.scheme_str() != Some("https") || has_more || has_user || has_odd_port(&uri) {
             return Err(ClientError::NoAddress);
         }
         let host = uri.host().ok_or(ClientError::NoAddress)?.to_owned();
@@ -219,6 +219,11 @@ pub fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// Whether what stands behind the host is no port: it would count as not given.
+pub(crate) fn has_odd_port(uri: &Uri) -> bool {
+    uri.port_u16().is_none() && uri.authority().map(|it| it.as_str()) != uri.host()
 }
 
 #[cfg(test)]

@@ -78,8 +78,8 @@ impl KeystoreWriter {
         self.is_alone
     }
 
-    /// Removes all that were put before the last; later on what came late of them as well, where
-    /// the answer had been lost, or not waited for.
+    /// Removes all but what was put last: those before it; later on what came late of them as well,
+    /// where the answer had been lost, or not waited for; and what another put there.
     ///
     /// # Errors
     /// Of the store: the same can be tried again. [`ReplicaError::NotDone`] where it keeps what is
@@ -89,7 +89,12 @@ impl KeystoreWriter {
             return Ok(());
         };
         self.is_alone = false;
-        self.remove_before(at).await?;
+        let others = self.listed_beside(at).await?;
+        // What was put before versions were turned on named none, and is kept from now on.
+        self.names_version |= !others.is_empty();
+        for path in &others {
+            remove(&*self.copy.store, path).await?;
+        }
         if self.names_version && self.keeps_removed().await? {
             return Err(ReplicaError::NotDone(KEPT));
         }
@@ -149,7 +154,7 @@ impl KeystoreWriter {
             self.names_version = names_version(version.as_deref());
             // One that took the copy over while this was under way puts another beside it.
             self.check_own().await?;
-            self.listed_before(at).await?;
+            self.listed_beside(at).await?;
             (self.put, self.is_damaged) = (Some(put), false);
         }
         self.attempt = None;
@@ -200,17 +205,11 @@ impl KeystoreWriter {
         Ok((KeystoreRef { at, sha256 }, version))
     }
 
-    /// Removes those of earlier epochs and generations, and what was left of puts of such that were
-    /// ended half-way.
-    async fn remove_before(&self, at: Number) -> Result<()> {
-        for path in self.listed_before(at).await? {
-            remove(&*self.copy.store, &path).await?;
-        }
-        Ok(())
-    }
-
-    /// Where they are. One of a later epoch is another server's, and may hold what this one lacks.
-    async fn listed_before(&self, at: Number) -> Result<Vec<Path>> {
+    /// Where those of earlier epochs and generations are, what was left of puts that were ended
+    /// half-way, and what is of this epoch, which this server alone puts, and later than what it
+    /// put: readers would take that for the newest. One of a later epoch is another server's, and
+    /// may hold what this one lacks.
+    async fn listed_beside(&self, at: Number) -> Result<Vec<Path>> {
         let store = &*self.copy.store;
         let there = listed(store, &Path::from(names::KEYSTORES)).await?;
         let numbered = |path: Path| {
@@ -223,11 +222,12 @@ impl KeystoreWriter {
             let number = self.copy.newest_number().await?.unwrap_or_default();
             return Err(ReplicaError::Fenced { number });
         }
-        let is_before = |(number, is_unfinished, _): &(Number, bool, Path)| {
-            *number < at || *number == at && *is_unfinished
+        let tried = self.attempt.as_ref().map(|(tried, _)| *tried);
+        let is_other = |(number, is_unfinished, _): &(Number, bool, Path)| {
+            *number != at && Some(*number) != tried || *number == at && *is_unfinished
         };
-        let before = there.into_iter().filter(is_before);
-        Ok(before.map(|(.., path)| path).collect())
+        let others = there.into_iter().filter(is_other);
+        Ok(others.map(|(.., path)| path).collect())
     }
 }
 

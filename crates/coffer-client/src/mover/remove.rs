@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 
+use http::Method;
+
 use crate::limits::{DELETE_COUNT_MAX, REMOVE_KEPT};
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -23,7 +25,11 @@ impl Mover {
     /// # Errors
     /// [`MoverError`], also where there is none.
     pub async fn remove(&self, name: &ObjectName) -> Result<(), MoverError> {
-        self.would_remove(name).await?;
+        // What can't be looked at may be there: the deletion tells.
+        let looked = self.client.send_once(&name.request(Method::HEAD)).await;
+        if looked.is_err_and(|error| error.is_absent()) {
+            return Err(self.absent(name).await);
+        }
         Ok(self.client.delete_object(name).await?)
     }
 

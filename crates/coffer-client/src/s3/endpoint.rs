@@ -4,7 +4,7 @@ use http::Uri;
 
 use crate::address::decoded;
 use crate::error::ClientError;
-use crate::https::HttpsServer;
+use crate::https::{HttpsServer, has_odd_port};
 
 /// An S3 service's address: a scheme, a host, perhaps a port.
 #[derive(Debug, Clone)]
@@ -46,7 +46,8 @@ impl Endpoint {
         }
         let host = uri.host().filter(|host| !host.is_empty());
         let host = host.ok_or_else(wrong)?.to_owned();
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+        let has_more = !matches!(uri.path(), "" | "/") || uri.query().is_some();
+        if has_more || has_odd_port(&uri) {
             return Err(wrong());
         }
         let (reached, usual) = match uri.scheme_str() {
@@ -122,7 +123,13 @@ mod tests {
             let told = Endpoint::parse(wrong).unwrap_err().to_string();
             assert!(told.contains("write https:// or http:// before"), "{told}");
         }
-        for wrong in ["https://h/p", "https://", "http://h/?a"] {
+        for wrong in [
+            "https://h/p",
+            "https://",
+            "http://h/?a",
+            "https://h:99999",
+            "http://[::1]:65536",
+        ] {
             let told = Endpoint::parse(wrong).unwrap_err().to_string();
             assert!(told.starts_with("--endpoint: write"), "{wrong}: {told}");
         }

@@ -9,7 +9,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rustls_pki_types::ServerName;
 use zeroize::Zeroizing;
 
-use crate::https::{AUTHORITY_BY, told};
+use crate::https::{AUTHORITY_BY, has_odd_port, told};
 use crate::limits::{CONNECT_TIMEOUT, TRANSFER_STANDSTILL, TRANSFER_TICKET_BYTES};
 use crate::sealed::error::SealedError;
 
@@ -40,6 +40,9 @@ impl DataPort {
             "https" => (true, 443),
             _ => return None,
         };
+        if has_odd_port(&uri) {
+            return None;
+        }
         Some(Self {
             speaks_tls,
             host: uri.host()?.trim_matches(['[', ']']).to_owned(),

@@ -137,6 +137,16 @@ async fn one_that_comes_late_is_removed_and_another_servers_is_not_passed_over()
     keystores.keep_alone().await.unwrap();
     assert_eq!(bench.names("keystores").await.len(), 1);
     assert_eq!(keystores.put(), Some(&last));
+    // One that this server never put, of a number that readers would take for the newest.
+    let forged = Path::from("keystores/00000001-000000000099");
+    bench
+        .store
+        .inner
+        .put(&forged, vec![9].into())
+        .await
+        .unwrap();
+    keystores.keep_alone().await.unwrap();
+    assert_eq!(newest(&bench).await.unwrap().reference, last);
     // A clone has taken the copy over, and put its own while this one's was under way.
     let other = Path::from("keystores/00000002-000000000009");
     bench.store.inner.put(&other, vec![9].into()).await.unwrap();

@@ -183,8 +183,8 @@ fn check_place(place: &Place, actor: &Actor, data: &Path) -> Result<()> {
     }
     if place.names_relative_files() {
         return Err(VaultError::Invalid {
-            what: "files that a copy's URL names (`ca`, `credentials`) are looked for by the server \
-                   at each of its starts: name them from / on",
+            what: "files that a copy's URL names (`ca`, `credentials`) are looked for by the \
+                   server at each of its starts: name them from / on",
         });
     }
     let Some(folder) = place.folder() else {

@@ -82,6 +82,18 @@ impl Standby {
         }
     }
 
+    /// What is told of a keystore that is missing, which an engine's log never is without.
+    pub(super) fn told_of_keystore(&self, error: VaultError) -> VaultError {
+        match error {
+            VaultError::Backup(BackupError::Copy(CopyError::NoKeystore))
+                if self.link.is_of_engine() =>
+            {
+                CopyError::EngineKeystoreLost.into()
+            }
+            error => error,
+        }
+    }
+
     /// Opens a keystore that was found, beside what the folder has, and refuses one that is not of
     /// the server that is followed: any that can write to the store can put one there, and seal it
     /// for the same recipients.

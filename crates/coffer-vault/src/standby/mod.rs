@@ -330,12 +330,7 @@ impl Standby {
             {
                 CopyError::EngineNeverComplete.into()
             }
-            VaultError::Backup(BackupError::Copy(CopyError::NoKeystore))
-                if self.link.is_of_engine() =>
-            {
-                CopyError::EngineKeystoreLost.into()
-            }
-            error => error,
+            error => self.told_of_keystore(error),
         }
     }
 

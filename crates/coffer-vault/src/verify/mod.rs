@@ -131,7 +131,8 @@ impl Walk {
         let mut buckets = Vec::with_capacity(rows.len());
         for row in rows {
             let inner = &self.vault.inner;
-            if not_restored.contains(&row.id) && !inner.folder.has_catalog(row.id) {
+            // As of a folder that is read: blobs without a catalog are not nothing.
+            if not_restored.contains(&row.id) && !inner.folder.bucket(row.id).exists() {
                 let bucket = row.name.to_string();
                 if self.tell(VerifyEvent::LeftOut { bucket }).await.is_err() {
                     return;

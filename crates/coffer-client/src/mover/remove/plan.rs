@@ -7,19 +7,24 @@ use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::folders::Counts;
 use crate::mover::location::Location;
-use crate::s3::{ObjectName, Paging};
+use crate::s3::{ObjectName, Paging, S3Error};
 
 impl Mover {
-    /// Looks whether there is an object, or a version of it. What can't be looked at may be there.
+    /// Looks whether there is an object, or a version of it. One that may not be read may be there.
     ///
     /// # Errors
-    /// [`MoverError`], where there is none.
+    /// [`MoverError`], where there is none, or the server can't be asked.
     pub async fn would_remove(&self, name: &ObjectName) -> Result<(), MoverError> {
-        let looked = self.client.send_once(&name.request(Method::HEAD)).await;
-        if looked.is_err_and(|error| error.is_absent()) {
-            return Err(self.absent(name).await);
+        let looked = self.client.send(&name.request(Method::HEAD)).await;
+        match looked {
+            // What S3 says of a delete marker.
+            Ok(_) | Err(S3Error::Refused { status: 405, .. }) => Ok(()),
+            Err(error) if error.is_absent() => Err(self.absent(name).await),
+            Err(error) => match self.reason(name, error).await {
+                denied if denied.code() == Some("AccessDenied") => Ok(()),
+                error => Err(error.into()),
+            },
         }
-        Ok(())
     }
 
     /// Tells `found` of all that [`remove_folder`](Self::remove_folder) would delete.

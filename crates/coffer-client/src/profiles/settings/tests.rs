@@ -192,7 +192,9 @@ fn what_is_missing_is_told_with_what_to_do() {
         told.contains("role_arn") && told.contains("aws configure"),
         "{told}"
     );
-    let none = Home::new().find(&Wanted::default(), &[]);
+    let keyless = Home::new();
+    keyless.write(".aws/credentials", "");
+    let none = keyless.find(&Wanted::default(), &[]);
     let told = none.unwrap_err().to_string();
     let expected = "no access key was found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or";
     assert!(told.starts_with(expected), "{told}");
