@@ -179,9 +179,6 @@ def test_what_was_typed_wrong_of_the_source_is_told_as_such(migrator, tmp_path):
     tls = migrator.environment["AWS_ENDPOINT_URL"]
     _, told = migrator.run("migrate", tls, "--source-ca", missing, code=1)
     assert "with --source-ca" in told and "AWS_CA_BUNDLE" not in told
-    plain = tls.replace("https", "http")
-    _, told = migrator.run("migrate", plain, "--retries", 0, code=1)
-    assert f"{plain} cannot be reached: it does not speak plain HTTP" in told and tls in told
 
 
 def test_an_empty_bucket_that_is_not_at_the_target_is_told(migrator, theirs):

@@ -321,12 +321,10 @@ impl Client {
     fn speaks_tls(&self) -> S3Error {
         let text = self.endpoint.text();
         let address = text.strip_prefix("http").unwrap_or(text);
-        S3Error::Client(ClientError::Unreachable {
-            endpoint: text.to_owned(),
+        S3Error::Client(ClientError::Endpoint {
             problem: format!(
-                "it does not speak plain HTTP; if it speaks TLS, write https{address}"
+                "{text} does not speak plain HTTP; if it speaks TLS, write https{address}"
             ),
-            may_pass: false,
         })
     }
 
