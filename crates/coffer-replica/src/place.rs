@@ -6,6 +6,7 @@
 //! region and checksum; `gs://bucket/prefix` with none of them.
 //! Credentials come from that file or from the environment, never from the URL.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -116,15 +117,19 @@ impl Place {
 
     /// Whether it names files of this machine: a folder, certificates or credentials.
     pub fn names_files(&self) -> bool {
-        let is_file = |name: &str| ["ca", "credentials"].contains(&name);
-        self.url.scheme() == "file" || self.url.query_pairs().any(|(name, _)| is_file(&name))
+        self.url.scheme() == "file" || self.files().next().is_some()
     }
 
     /// Whether a file that it names is looked for from the folder that a program happens to run in.
     pub fn names_relative_files(&self) -> bool {
-        let is_file = |name: &str| ["ca", "credentials"].contains(&name);
-        let mut named = self.url.query_pairs().filter(|(name, _)| is_file(name));
-        named.any(|(_, file)| !file.starts_with('/'))
+        self.files().any(|file| !file.starts_with('/'))
+    }
+
+    /// The files of certificates and credentials that it names.
+    fn files(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let named = self.url.query_pairs();
+        let named = named.filter(|(name, _)| ["ca", "credentials"].contains(&name.as_ref()));
+        named.map(|(_, file)| file)
     }
 
     /// Opens the store. A folder is made where it is absent if `makes`. Blocks.

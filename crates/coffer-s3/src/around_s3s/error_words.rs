@@ -1,6 +1,8 @@
 //! S3's words for errors of s3s's own making: where it gives none, and where it could not read a
 //! parameter.
 
+use crate::around_s3s::header_compat::NUMBERS;
+
 /// Messages for the errors that s3s makes itself and leaves without.
 const MESSAGES: [(&str, &str); 12] = [
     ("InvalidBucketName", "The specified bucket is not valid."),
@@ -35,16 +37,6 @@ const MESSAGES: [(&str, &str); 12] = [
 
 /// How s3s begins what it says of a parameter that it could not read.
 const UNREAD: &str = "invalid query: ";
-
-/// Parameters that are numbers.
-const NUMBERS: [&str; 6] = [
-    "max-buckets",
-    "max-keys",
-    "max-parts",
-    "max-uploads",
-    "part-number-marker",
-    "partNumber",
-];
 
 /// The message of an error that s3s leaves without.
 pub(crate) fn message(code: &str) -> Option<&'static str> {

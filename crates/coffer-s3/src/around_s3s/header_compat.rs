@@ -33,6 +33,7 @@ mod booleans;
 mod numbers;
 
 use self::booleans::{make_booleans_plain, with_plain_booleans};
+pub(super) use self::numbers::NUMBERS;
 use self::numbers::{refuse_plus, without_empty_numbers};
 
 /// Lists, which may come in several headers: the SDK for Go sends its `aws-chunked` in one of its

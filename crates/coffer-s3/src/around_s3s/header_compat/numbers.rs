@@ -5,8 +5,8 @@ use s3s::{S3Result, s3_error};
 
 use crate::http::percent::form_pairs;
 
-/// All that s3s reads.
-const NUMBERS: [&str; 6] = [
+/// Parameters that are numbers: all that s3s reads.
+pub(in crate::around_s3s) const NUMBERS: [&str; 6] = [
     "max-buckets",
     "max-keys",
     "max-parts",
