@@ -148,7 +148,8 @@ impl KeystoreWriter {
             let again = self.attempt.as_ref().filter(|(tried, _)| *tried == at);
             let bytes = again.map_or_else(|| Bytes::from(sealed), |(_, bytes)| bytes.clone());
             self.attempt = Some((at, bytes.clone()));
-            self.is_alone = false;
+            // Each change has the store tried anew: versions may have been turned off since.
+            (self.is_alone, self.kept) = (false, None);
             self.check_own().await?;
             let (put, version) = self.create(at, bytes).await?;
             self.names_version = names_version(version.as_deref());
