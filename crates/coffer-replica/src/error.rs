@@ -165,6 +165,15 @@ pub enum ReplicaError {
         /// The newest that is known.
         known: u64,
     },
+    /// What had been written last was lost, and another wrote on in its place.
+    #[error(
+        "number {number} of the log had been written, was lost in its store, and another was \
+         written in its place"
+    )]
+    Replaced {
+        /// Which.
+        number: u64,
+    },
     /// There is no state of that moment, or none any more.
     #[error(
         "the copy has nothing of that moment: it was complete for the first time as of {first}, \

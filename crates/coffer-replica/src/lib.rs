@@ -50,7 +50,7 @@ pub use store::identity::IdentityPlace;
 pub use store::lease::{FoundLease, Lease, LeasePlace};
 pub use store::{Clock, Copy, CopyRecord, Store};
 pub use sweep::Swept;
-pub use write::{BlobCheck, BlobPut, CopyWriter, NewSegment, RecordWriter};
+pub use write::{BlobCheck, BlobPut, CopyWriter, NewSegment, RecordWriter, WrittenEnd};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure

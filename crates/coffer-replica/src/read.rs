@@ -20,6 +20,8 @@ use crate::write::{CopyWriter, check_known};
 
 mod catalogs;
 
+mod going_on;
+
 /// A copy as one of its heads has it, or one of the records behind a head.
 pub struct CopyReader {
     copy: Copy,

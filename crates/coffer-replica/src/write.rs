@@ -30,6 +30,7 @@ mod turns;
 mod again;
 
 pub use self::blobs::{BlobCheck, BlobPut};
+pub use self::end::WrittenEnd;
 use self::end::{Last, LogEnd, Settled, Term};
 pub use self::records::RecordWriter;
 use self::turns::Turn;

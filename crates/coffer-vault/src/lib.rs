@@ -153,4 +153,4 @@ pub use crate::transfer_counters::{TransferCounters, TransferEnds};
 pub use crate::transfers::{Arrival, DataPort, NoSuchTransfer, NotTaken, Sending, Ticket};
 pub use crate::vault::{EtagStyle, Rotation, SubjectLimits, Vault, VaultOptions};
 pub use crate::verify::{VerifyDepth, VerifyEvent};
-pub use coffer_replica::Gap;
+pub use coffer_replica::{Gap, WrittenEnd};

@@ -92,6 +92,7 @@ pub async fn serve(mut config: Config, secrets: SourceSecrets, how: How) -> Resu
             identity,
             vault: options.clone(),
             engine: None,
+            written: None,
             is_again: false,
         };
         let watched = (&mut signals, &mut reloads);

@@ -100,3 +100,59 @@ async fn a_number_that_is_not_kept_is_told_from_one_that_the_store_lost() {
         "{missing}"
     );
 }
+
+/// Whether the log goes on from what a writer wrote last.
+async fn goes_on(bench: &Bench, written: &WrittenEnd) -> Result<()> {
+    let reader = CopyReader::newest(bench.copy(), None).await?;
+    reader.check_goes_on_from(written).await
+}
+
+#[tokio::test]
+async fn a_log_that_lost_what_a_writer_wrote_last_is_refused_also_where_another_went_on() {
+    let mut bench = Bench::new().await;
+    let written = bench.writer.end();
+    // Nothing whole was there yet.
+    bench.writer = CopyWriter::resume(bench.copy(), None).await.unwrap();
+    let other = bench.writer.end();
+    states(&mut bench, 20).await;
+    goes_on(&bench, &written).await.unwrap();
+    goes_on(&bench, &other).await.unwrap();
+    // It is gone, and then another in its place; that the number alone is there is not enough.
+    let newest = bench.names("heads").await.split_off(20);
+    for name in &newest {
+        bench.store.delete(name).await.unwrap();
+    }
+    let refused = goes_on(&bench, &other).await;
+    assert!(
+        matches!(
+            refused,
+            Err(ReplicaError::RolledBack {
+                found: 20,
+                known: 22
+            })
+        ),
+        "{refused:?}"
+    );
+    let mut third = CopyWriter::resume(bench.copy(), None).await.unwrap();
+    for _ in 0..3 {
+        let next = third.head().clone();
+        third.commit(next).await.unwrap();
+    }
+    let refused = goes_on(&bench, &other).await;
+    assert!(
+        matches!(refused, Err(ReplicaError::Replaced { number: 22 })),
+        "{refused:?}"
+    );
+    // The log of another id is another's to refuse.
+    let id = CopyId::random();
+    let elsewhere = Copy::new(Arc::new(Fickle::default()), id, &bench.key);
+    let writer = CopyWriter::begin(elsewhere.clone(), &CopyRecord::new(KeystoreId([1; 16]))).await;
+    writer.unwrap();
+    let reader = CopyReader::newest(elsewhere, None).await.unwrap();
+    reader.check_goes_on_from(&other).await.unwrap();
+    // What left the window, or does not open any more, counts by its number.
+    garble(&bench, &names::head(22)).await;
+    goes_on(&bench, &other).await.unwrap();
+    bench.store.delete(&names::head(22)).await.unwrap();
+    goes_on(&bench, &other).await.unwrap();
+}

@@ -1,16 +1,18 @@
 //! Where a log ends, for all that write it in this process: heads, and records between them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::MutexGuard;
 
+use super::CopyWriter;
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
 use crate::head::KnownHead;
 use crate::head::entry::Entry;
 use crate::limits::HEAD_MAX_BYTES;
-use crate::names;
+use crate::names::{self, CopyId};
 use crate::store::{Copy, get};
 
 /// What was written last.
@@ -54,6 +56,39 @@ pub(crate) struct LogEnd {
     pub(crate) term: Term,
     turn: tokio::sync::Mutex<()>,
     last: Mutex<Last>,
+}
+
+/// What a writer wrote last, as far as it knows, also when it is gone. Clones are the same.
+#[derive(Clone)]
+pub struct WrittenEnd {
+    copy: CopyId,
+    end: Arc<LogEnd>,
+}
+
+impl WrittenEnd {
+    /// Of a log that was whole, what was written last: what no answer came for does not count.
+    pub(crate) fn known_in(&self, copy: CopyId) -> Option<KnownHead> {
+        let last = self.end.last();
+        (self.copy == copy && last.as_of_ms > 0).then_some(last.known)
+    }
+}
+
+impl fmt::Debug for WrittenEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut told = f.debug_struct("WrittenEnd");
+        told.field("known", &self.end.last().known)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CopyWriter {
+    /// What tells what this writes last.
+    pub fn end(&self) -> WrittenEnd {
+        WrittenEnd {
+            copy: self.copy.id(),
+            end: self.end.clone(),
+        }
+    }
 }
 
 /// What lies under a number whose creation was not acknowledged.

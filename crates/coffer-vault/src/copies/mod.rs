@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use coffer_replica::WrittenEnd;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -68,6 +69,8 @@ pub(crate) struct Running {
     pub(crate) carrier: Arc<Carrier>,
     /// What acknowledgements wait for, if they do.
     pub(crate) synchronous: Option<Arc<Synchronous>>,
+    /// What it wrote last.
+    pub(crate) written: Option<WrittenEnd>,
     pub(crate) stop: CancellationToken,
     pub(crate) task: JoinHandle<()>,
 }

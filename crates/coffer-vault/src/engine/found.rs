@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coffer_replica::CopyRecord;
+use coffer_replica::{CopyRecord, WrittenEnd};
 use tokio::time::sleep;
 
 use super::cache::note_log;
@@ -19,6 +19,12 @@ impl Vault {
         let copies = self.copies_now();
         let mut log = copies.iter().filter(|copy| copy.name == LOG_NAME);
         log.all(|copy| copy.state != CopyState::Stopped)
+    }
+
+    /// What this gateway writes last into the log, also when it serves no more.
+    pub fn engine_end(&self) -> Option<WrittenEnd> {
+        let running = self.inner.copies.running.lock();
+        running.get(LOG_NAME)?.written.clone()
     }
 
     /// For how long it is this machine that keeps the log from being brought up, if it is: another

@@ -98,11 +98,8 @@ impl Vault {
     /// The same, for who watches the server.
     pub fn copies_now(&self) -> Vec<CopyStatus> {
         let copies = &self.inner.copies;
-        let entries = copies.registry.current();
-        entries
-            .into_iter()
-            .map(|entry| self.status(entry))
-            .collect()
+        let entries = copies.registry.current().into_iter();
+        entries.map(|entry| self.status(entry)).collect()
     }
 
     fn status(&self, entry: Entry) -> CopyStatus {
@@ -295,6 +292,7 @@ impl Vault {
         if let Some(writer) = &writer {
             carrier.begin(KeystoreWriter::new(writer)).await;
         }
+        let written = writer.as_ref().map(CopyWriter::end);
         let stop = CancellationToken::new();
         let mut round = Round::new(
             &self.inner,
@@ -319,6 +317,7 @@ impl Vault {
             findings,
             carrier,
             synchronous,
+            written,
             stop,
             task,
         };

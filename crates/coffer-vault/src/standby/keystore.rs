@@ -62,6 +62,9 @@ impl Standby {
         let copy = Copy::of(store.clone(), record.clone(), id, &key).await?;
         // Only what opens the newest head of this copy takes the place of what the folder has.
         let newest = CopyReader::newest(copy.clone(), self.known.as_ref()).await?;
+        if let Some(written) = &self.written {
+            newest.check_goes_on_from(written).await?;
+        }
         check_head(&newest, &found.reference)?;
         let keystore = self.place(carried).await?;
         self.reached = Some(Reached {
@@ -82,14 +85,19 @@ impl Standby {
         }
     }
 
-    /// What is told of a keystore that is missing, which an engine's log never is without.
-    pub(super) fn told_of_keystore(&self, error: VaultError) -> VaultError {
+    /// What is told of an engine's log. It is never without a keystore; one that is not complete
+    /// has no other to ask for it, and one that was put back can't be made anew elsewhere.
+    pub(super) fn told_of_log(&self, error: VaultError) -> VaultError {
         match error {
-            VaultError::Backup(BackupError::Copy(CopyError::NoKeystore))
-                if self.link.is_of_engine() =>
-            {
-                CopyError::EngineKeystoreLost.into()
-            }
+            VaultError::Backup(BackupError::Copy(of)) if self.link.is_of_engine() => match of {
+                CopyError::NeverComplete => CopyError::EngineNeverComplete.into(),
+                CopyError::NoKeystore => CopyError::EngineKeystoreLost.into(),
+                CopyError::Replica(
+                    ReplicaError::RolledBack { known: number, .. }
+                    | ReplicaError::Replaced { number },
+                ) => CopyError::EngineRolledBack { number }.into(),
+                of => of.into(),
+            },
             error => error,
         }
     }

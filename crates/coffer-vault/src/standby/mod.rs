@@ -22,7 +22,9 @@ use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use coffer_keys::{ExportIdentity, Keystore};
-use coffer_replica::{BucketState, Copy, CopyRecord, KeystoreRef, KnownHead, Piece, Place, Store};
+use coffer_replica::{
+    BucketState, Copy, CopyRecord, KeystoreRef, KnownHead, Piece, Place, Store, WrittenEnd,
+};
 use coffer_seal::BucketId;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -78,6 +80,8 @@ pub struct FollowOptions {
     pub vault: VaultOptions,
     /// Whether it is the log of an engine, by one of its gateways.
     pub is_of_engine: bool,
+    /// What this gateway wrote last into it, when it served.
+    pub written: Option<WrittenEnd>,
 }
 
 /// What a standby came to.
@@ -112,6 +116,8 @@ pub struct Standby {
     has_ended_original: bool,
     /// The newest head that was seen: the store is not to show an older one.
     known: Option<KnownHead>,
+    /// What this one wrote last itself, which the store is to have.
+    written: Option<WrittenEnd>,
     /// What is served: which head, with which keystore.
     served: Option<(KnownHead, KeystoreRef)>,
     /// Whether anything was served since the start.
@@ -157,6 +163,7 @@ impl Standby {
             identity,
             vault,
             is_of_engine,
+            written,
         } = options;
         let (data, place) = (vault.data.clone(), from.clone());
         let (lock, number, record) = blocking(move || {
@@ -183,6 +190,7 @@ impl Standby {
             ended_by: None,
             has_ended_original: false,
             known: None,
+            written,
             served: None,
             has_served: false,
             number,
@@ -318,19 +326,14 @@ impl Standby {
         }
     }
 
-    /// What is told of an error: an engine's log that is not complete has no other to ask for it.
+    /// What is told of an error.
     fn told(&self, error: VaultError) -> VaultError {
         match error {
             error if is_full(&error) => {
                 let path = self.data().display().to_string();
                 CopyError::NoRoomToFollow { path }.into()
             }
-            VaultError::Backup(BackupError::Copy(CopyError::NeverComplete))
-                if self.link.is_of_engine() =>
-            {
-                CopyError::EngineNeverComplete.into()
-            }
-            error => self.told_of_keystore(error),
+            error => self.told_of_log(error),
         }
     }
 

@@ -30,7 +30,7 @@ impl Standby {
             }
             Err(error) => {
                 let ended_by = promoted_by(&error);
-                let error = self.told_of_keystore(error);
+                let error = self.told_of_log(error);
                 self.link.change(|told| {
                     told.ended_by = ended_by.or(told.ended_by);
                     told.state = StandbyState::Failing;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use coffer_keys::ExportIdentity;
 use coffer_vault::{
     EngineSeat, FoundLog, LeaseKeeper, ServingRight, TakenLog, Turn, Vault, VaultError,
-    VaultOptions, check_own_log, has_log, take_over_begun,
+    VaultOptions, WrittenEnd, check_own_log, has_log, take_over_begun,
 };
 use tokio::net::TcpListener;
 
@@ -73,6 +73,7 @@ pub async fn serve_engine(
         tending: Tending::default(),
         disk: Disk::default(),
         retries: Retries::default(),
+        written: None,
     };
     let ended = loop {
         let turned = tokio::select! {
@@ -120,6 +121,8 @@ struct EngineGateway {
     /// Once it has served or followed, it tries again where the store is away, the disk fails, the
     /// turn before goes on, or a command has the folder.
     retries: Retries,
+    /// What it wrote last into the log, once it has served: it follows no log that lacks it.
+    written: Option<WrittenEnd>,
 }
 
 impl EngineGateway {
@@ -156,6 +159,7 @@ impl EngineGateway {
             identity: Some(self.identity.clone()),
             vault: self.options.clone(),
             engine: Some(self.keeper.clone()),
+            written: self.written.clone(),
             is_again: self.retries.are_under_way(),
         };
         let ended = serve_standby(&mut self.config, following, listeners, watched).await?;
@@ -213,6 +217,7 @@ impl EngineGateway {
             }
             Err(error) => return Err(error.into()),
         };
+        self.written = vault.engine_end().or(self.written.take());
         let server = begun(self.start(&vault, listeners, gateways), &vault).await?;
         self.disk.begin();
         let mut turns = self.keeper.turns();

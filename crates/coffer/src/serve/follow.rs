@@ -8,7 +8,7 @@ use coffer_keys::ExportIdentity;
 use coffer_replica::Place;
 use coffer_vault::{
     FollowOptions, FollowerReads, FormerStates, LeaseKeeper, ServedState, Standby, StandbyLink,
-    StandbyTurn, TakenLog, Turn, VaultOptions,
+    StandbyTurn, TakenLog, Turn, VaultOptions, WrittenEnd,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -54,6 +54,8 @@ pub struct Following {
     pub vault: VaultOptions,
     /// The lease of the engine whose log is followed, if it is one's.
     pub engine: Option<Arc<LeaseKeeper>>,
+    /// What this gateway wrote last into that log, when it served.
+    pub written: Option<WrittenEnd>,
     /// Whether it is tried once more after a failure: that it begins was told.
     pub is_again: bool,
 }
@@ -77,6 +79,7 @@ impl Follower {
             identity: following.identity,
             vault: following.vault,
             is_of_engine: following.engine.is_some(),
+            written: following.written,
         })
         .await?;
         standby.when_folder_is_another(folder_watch::end);

@@ -105,6 +105,19 @@ pub enum CopyError {
          keystore of its own, by which `coffer offline` reads what else is there"
     )]
     EngineKeystoreLost,
+    /// An engine's log lacks what this gateway had read there, or written.
+    #[error(
+        "ROLLBACK: the engine's store lost the newest part of its log, withholds it, or was put \
+         back: number {number} of the log, which this gateway had written or read there, is gone, \
+         or another was written in its place. This gateway answers nothing by such a log. Copy its \
+         folder first, which may be all that has what is missing; look whether the URL is right, \
+         and have the newest in the store again. To go on with what is there on purpose, without \
+         what was acknowledged since, start this gateway again"
+    )]
+    EngineRolledBack {
+        /// The newest that is known.
+        number: u64,
+    },
     /// The keystore in the copy is for other recipients.
     #[error(
         "the keystore in this copy does not open with the identity that was given: it is sealed \
