@@ -9,11 +9,13 @@ import threading
 import time
 
 import pytest
+from botocore.exceptions import ClientError
 
 from harness.content import KIB, MIB, content
 from harness.disks import free_bytes, hung, needs_mount, small_disk
 from harness.engines import Gateway, answered, client, url_at
 from harness.faults import HangingSync
+from harness.standbys import within
 
 BUCKET = "notes"
 SIZES = {"small": 100, "middle": 300 * KIB}
@@ -156,6 +158,27 @@ def test_the_only_gateway_says_how_much_room_it_lacks(tmp_path, store):
         os.unlink(disk / "ballast")
         answered(lambda: put(s3, "small-1"), LEFT_SECONDS)
         check(s3, "small-0")
+
+
+@pytest.mark.skipif(needs_mount, reason="mounts a small file system")
+def test_the_only_gateway_says_that_its_disk_is_full_and_when_that_is_over(tmp_path, store):
+    with only_gateway(tmp_path, store) as (one, s3, disk):
+        assert "no room for what is new" not in one.log()
+        fill(disk)
+        with pytest.raises(ClientError) as refused:
+            put(s3, "middle-1")
+        assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 507
+        time.sleep(5)  # It looks each second.
+        (said,) = [line for line in one.log().splitlines() if "no room for what is new" in line]
+        assert "WARN" in said and f"path={one.data}" in said, said
+        short = int(said.split("short_bytes=")[1].split()[0])
+        assert 0 < short < 40 * MIB, said
+        check(s3, "small-0")
+        assert "room for what is new again" not in one.log()
+        os.unlink(disk / "ballast")
+        answered(lambda: put(s3, "middle-1"), LEFT_SECONDS)
+        within(lambda: "room for what is new again" in one.log(), 10)
+        assert one.log().count("no room for what is new") == 1
 
 
 def ended(gateway, asks, seconds):

@@ -142,7 +142,12 @@ impl BlobCache {
 
     /// Whether its disk has no room for what adds data. Blocks.
     pub fn is_full(&self) -> bool {
-        free_space::room_bytes_at(&self.0.folder) == 0
+        self.short_bytes().is_some()
+    }
+
+    /// How many bytes are to be freed on its disk before it has, if it has none. Blocks.
+    pub fn short_bytes(&self) -> Option<u64> {
+        free_space::short_bytes_at(&self.0.folder)
     }
 
     /// Forgets a bucket whose folder was removed.

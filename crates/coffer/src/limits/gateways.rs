@@ -76,6 +76,9 @@ pub const GATEWAY_RETRY: Duration = Duration::from_millis(500);
 /// can't.
 pub const ENDED_ENGINE_LOOKS_EVERY: Duration = Duration::from_secs(60);
 
+/// How often the log of a gateway says that its disk has no room for what is new.
+pub const GATEWAY_FULL_TOLD_EVERY: Duration = Duration::from_mins(5);
+
 /// How often the log of a gateway says that it takes no part, or can't take the log over.
 pub const GATEWAY_FAILURES_TOLD_EVERY: Duration = Duration::from_secs(60);
 

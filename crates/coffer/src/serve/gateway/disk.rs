@@ -7,12 +7,15 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::limits::{GATEWAY_DISK_LOOKS_EVERY, GATEWAY_LEAVES_EVERY, GATEWAY_UNFIT_AFTER};
+use crate::serve::gateway::full_disk::FullDisk;
 
 /// What is known of the disk of the gateway that serves.
 #[derive(Default)]
 pub struct Disk {
     /// Since when it has had no room for what is new, though another gateway may have.
     full: Since,
+    /// What was told of that.
+    told: FullDisk,
     /// Since when nothing could be written at all, though another gateway may.
     unwritable: Since,
     /// Since when what was in the folder has been gone.
@@ -41,7 +44,8 @@ impl Since {
 /// What a look into the folder found.
 #[derive(Default)]
 struct Look {
-    is_full: bool,
+    /// How much is to be freed, where there is no room for what is new.
+    short_bytes: Option<u64>,
     /// None, where it could not be told.
     has_buckets: Option<bool>,
 }
@@ -64,6 +68,7 @@ impl Disk {
         *self = Self {
             left: self.left,
             looking: self.looking.take(),
+            told: std::mem::take(&mut self.told),
             ..Self::default()
         };
     }
@@ -86,6 +91,9 @@ impl Disk {
 
     async fn see(&mut self, vault: &Vault, cache: Option<&BlobCache>) -> Seen {
         let (problem, look) = tokio::join!(vault.why_not_writable(), self.look(vault, cache));
+        if let Some(look) = &look {
+            self.told.note(vault.data(), look.short_bytes);
+        }
         let silent = || "it does not answer".to_owned();
         Seen {
             problem: problem.or_else(|| look.is_none().then(silent)),
@@ -100,7 +108,7 @@ impl Disk {
         let looking = self.looking.get_or_insert_with(|| {
             let (buckets, cache) = (vault.data().join("buckets"), cache.cloned());
             tokio::task::spawn_blocking(move || Look {
-                is_full: cache.as_ref().is_some_and(BlobCache::is_full),
+                short_bytes: cache.as_ref().and_then(BlobCache::short_bytes),
                 has_buckets: buckets.try_exists().ok(),
             })
         });
@@ -119,9 +127,10 @@ impl Disk {
             fails_for,
             has_others,
         } = seen;
+        let is_full = look.short_bytes.is_some();
         let is_gone = self.had_buckets && look.has_buckets == Some(false);
         self.had_buckets |= look.has_buckets == Some(true);
-        let is_full_too_long = self.full.is_too_long(look.is_full && has_others);
+        let is_full_too_long = self.full.is_too_long(is_full && has_others);
         let is_gone_too_long = self.gone.is_too_long(is_gone);
         let is_unwritable = problem.is_some() && has_others;
         if self.unwritable.is_too_long(is_unwritable) {
@@ -175,7 +184,7 @@ mod tests {
     fn who_is_alone_leaves_only_where_that_heals_it() {
         let full = |has_others| Seen {
             look: Look {
-                is_full: true,
+                short_bytes: Some(1),
                 has_buckets: Some(true),
             },
             has_others,
@@ -193,7 +202,7 @@ mod tests {
         };
         let gone = |has_others| Seen {
             look: Look {
-                is_full: false,
+                short_bytes: None,
                 has_buckets: Some(false),
             },
             has_others,

@@ -22,6 +22,8 @@ use crate::limits::READS_ANSWER_MAX_BYTES;
 use crate::serve::request_body::WatchedBody;
 use crate::serve::request_limit::{PermitBody, RequestLimit};
 
+pub mod full_disk;
+
 pub mod disk;
 
 pub mod folder;
