@@ -48,4 +48,5 @@ pub use crate::request::head_size::unread_head;
 pub use crate::response_body::ResponseBody;
 pub use crate::service::{Claim, S3Options, S3Service, service};
 pub use crate::signature::claimed_key::claimed_access_key;
+pub use crate::signature::connection_headers::ConnectionHeaders;
 pub use s3s::HttpError;

@@ -3,6 +3,8 @@
 
 pub(crate) mod signer;
 
+pub(crate) mod connection_headers;
+
 pub(crate) mod requirements;
 
 pub(crate) mod claimed_key;

@@ -29,6 +29,7 @@ use crate::request::signed::Signed;
 use crate::response_body::{InFlight, ResponseBody};
 use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, failure};
+use crate::signature::connection_headers::ConnectionHeaders;
 use crate::signature::payload::{Payload, unsigned_payload};
 use crate::signature::requirements;
 use crate::transfers::announce::is_announcement;
@@ -217,7 +218,9 @@ impl Serving {
     where
         B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
-        let known = throttled.and_then(|()| self.known(&mut head, context));
+        let known = throttled.and_then(|()| {
+            ConnectionHeaders::restored(&mut head, |head| self.known(head, context))
+        });
         let (payload, is_let_on) = match known {
             Ok(known) => known,
             Err(refusal) => {

@@ -1,15 +1,14 @@
 //! Forwarding: what a gateway is asked that does not serve goes to the one that does, byte for
-//! byte, and so do answers. Signatures stay as they are, for nothing of a request is changed that
-//! is signed.
+//! byte, and so do answers. Signatures stay as they are: nothing of a request is changed that is
+//! signed, and what is about its connection is told beside it.
 
 use std::error::Error as StdError;
 use std::net::IpAddr;
 
 use coffer_s3::BrokenOff;
 use coffer_vault::{StandbyLink, Turn};
-use http::header::{CONNECTION, EXPECT, TE, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderName, Request, Response, StatusCode, Uri};
+use http::{Request, Response, StatusCode, Uri};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -109,8 +108,8 @@ where
         }
         let address = self.address().await.ok_or(NotForwarded::NoneServes)?;
         head.uri = at(&address, &head.uri).ok_or(NotForwarded::NoneServes)?;
-        remove_of_connection(&mut head.headers);
-        head.headers.remove(EXPECT);
+        let of_connection = told::take_of_connection(&mut head.headers);
+        told::tell_of_connection(&mut head.headers, &of_connection);
         told::tell(&mut head.headers, client, tls);
         let mut turns = self.turns.clone();
         let asked = tokio::select! {
@@ -134,7 +133,7 @@ where
         if answer.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE {
             *answer.status_mut() = StatusCode::BAD_REQUEST;
         }
-        remove_of_connection(answer.headers_mut());
+        told::take_of_connection(answer.headers_mut());
         Ok(answer)
     }
 
@@ -199,27 +198,8 @@ pub(super) fn at(address: &Authority, asked: &Uri) -> Option<Uri> {
         .ok()
 }
 
-/// What is about one connection is not about the next (RFC 9110, section 7.6.1).
-fn remove_of_connection(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = { headers.get_all(CONNECTION).iter() }
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in named {
-        headers.remove(name);
-    }
-    for name in [CONNECTION, TE, UPGRADE] {
-        headers.remove(name);
-    }
-    headers.remove("keep-alive");
-    headers.remove("proxy-connection");
-}
-
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     #[test]
@@ -242,15 +222,5 @@ mod tests {
             found.to_string(),
             "https://[::1]:9003/bucket/a%20b%2Fc?versionId=1&x=%2B"
         );
-    }
-
-    #[test]
-    fn headers_of_the_connection_are_not_passed_on() {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONNECTION, HeaderValue::from_static("close, x-hop"));
-        headers.insert("x-hop", HeaderValue::from_static("1"));
-        headers.insert("x-amz-date", HeaderValue::from_static("1"));
-        remove_of_connection(&mut headers);
-        assert_eq!(headers.len(), 1);
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use coffer_s3::{HttpError, ResponseBody, S3Service};
+use coffer_s3::{ConnectionHeaders, HttpError, ResponseBody, S3Service};
 use coffer_vault::{ReadQuestion, Vault};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
@@ -117,6 +117,11 @@ impl<R: Refuse> Service<Request<Incoming>> for ForwardedService<R> {
             return Box::pin(async move { Ok(told_reads(&vault, request).await) });
         }
         let (client, tls) = told::heard(request.headers_mut());
+        let of_connection = told::heard_of_connection(request.headers_mut());
+        if !of_connection.is_empty() {
+            let of_connection = ConnectionHeaders(of_connection);
+            request.extensions_mut().insert(of_connection);
+        }
         let service = self.service.for_peer(client).over_tls(tls);
         let front = Front::Here(service);
         self.limit
