@@ -172,17 +172,26 @@ fn exit_code<'a>(replicas: impl IntoIterator<Item = &'a Replica>) -> ExitCode {
     ExitCode::from(u8::from(!replicas.into_iter().all(follows)))
 }
 
-/// Where another gateway has the engine's log, it is named.
+/// Why there is none to be told of. A gateway that follows keeps up none, and says how it stands.
 async fn no_such_copy(server: &AdminClient, name: &str, otherwise: &str) -> Error {
     let health = server.text("/health/ready").await.unwrap_or_default();
-    let serves = |line: &&str| line.starts_with("the gateway at ");
-    let advice = match health.lines().find(serves) {
-        Some(serves) => format!("{serves}, and is to be asked"),
-        None => otherwise.to_owned(),
+    let line = |start: &str| health.lines().find(|line| line.starts_with(start));
+    let (code, message) = match line("this gateway follows, ") {
+        Some(follows) => {
+            let serves = line("the gateway at ").map(|it| format!("{it}, and is to be asked"));
+            let ended = line("not ready: this engine has ended").map(str::to_owned);
+            let unknown = || "which gateway serves is not known now: try again".to_owned();
+            let serves = serves.or(ended).unwrap_or_else(unknown);
+            ("follows", format!("{follows}, and writes none: {serves}"))
+        }
+        None => {
+            let message = format!("there is no copy{name}: {otherwise}");
+            ("no_such_replica", message)
+        }
     };
     ClientError::Refused {
-        code: "no_such_replica".to_owned(),
-        message: format!("there is no copy{name}: {advice}"),
+        code: code.to_owned(),
+        message,
     }
     .into()
 }
