@@ -85,6 +85,15 @@ impl Standby {
         }
     }
 
+    /// What this is to who reads its log.
+    pub(super) fn called(&self) -> &'static str {
+        if self.link.is_of_engine() {
+            "this gateway"
+        } else {
+            "the standby"
+        }
+    }
+
     /// What is told of an engine's log. It is never without a keystore; one that is not complete
     /// has no other to ask for it, and one that was put back can't be made anew elsewhere.
     pub(super) fn told_of_log(&self, error: VaultError) -> VaultError {

@@ -294,10 +294,11 @@ impl Standby {
         let told = self.behind_told.map(|told| told.elapsed());
         if told.is_none_or(|since| since >= STANDBY_BEHIND_TOLD_EVERY) {
             self.behind_told = Some(Instant::now());
+            let what = self.called();
             if self.has_served || !waits {
-                tracing::warn!(error = problem, "the standby falls behind");
+                tracing::warn!(error = problem, "{what} falls behind");
             } else {
-                tracing::info!("the standby waits for the first state: {problem}");
+                tracing::info!("{what} waits for the first state: {problem}");
             }
         }
         self.link.change(|told| {
