@@ -4,7 +4,8 @@
 use http::HeaderMap;
 use http::request::Parts;
 
-/// What the client said of its own connection to another gateway. It counts for the signature alone.
+/// What the client said of its own connection, to another gateway. It counts for the signature
+/// alone.
 #[derive(Clone)]
 pub struct ConnectionHeaders(pub HeaderMap);
 

@@ -1,5 +1,6 @@
 //! What a gateway that forwards tells beside a request: whose it is, over which TLS it came, and
-//! what was said of the connection, which may be signed. It is believed of gateways alone, and of each request anew.
+//! what was said of the connection, which may be signed. It is believed of gateways alone, and of
+//! each request anew.
 
 use std::net::{IpAddr, Ipv4Addr};
 
