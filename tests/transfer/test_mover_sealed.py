@@ -88,6 +88,34 @@ def test_a_sealed_upload_goes_on_after_kill(mover, sealed, tmp_path):
     assert digest(target) == digest(source)
 
 
+@pytest.mark.parametrize("command", ["get", "put"])
+def test_what_went_by_tls_is_kept_where_a_sealed_transfer_is_refused(
+    mover, server, tmp_path, command
+):
+    run(server, "bucket", "create", f"plain-{command}")
+    source = write_file(tmp_path / "source", 100 * MIB + 1)
+    place, target = f"s3://plain-{command}/x", tmp_path / "target"
+    ends = (source, place)
+    if command == "get":
+        mover.done("put", *ends)
+        ends = (place, target)
+    process = mover.start(command, *ends, "--jobs", "1")
+
+    def journal():
+        if command == "get":
+            return target.with_name(".target.coffer-journal")
+        return next(iter(mover.journals()), None)
+
+    wait_for_lines(journal, 3, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    _, told = mover.run(command, *ends, "--transfer", "sealed", code=1)
+    assert f"the bucket plain-{command} allows no sealed transfer" in told
+    assert (left := journal()) and left.exists(), "what went before is gone"
+    done = mover.done(command, *ends)
+    assert done["kept_bytes"] >= 2 * 16 * MIB, done
+
+
 def test_a_data_port_that_can_not_be_reached(own_server, tmp_path):
     unreachable = f"http://127.0.0.1:{free_port()}"
     server = own_server(arguments=["--data-advertise", unreachable]).start()

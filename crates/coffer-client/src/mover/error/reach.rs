@@ -98,7 +98,9 @@ impl MoverError {
             Self::S3(error) => error.is_passing() || error.is_used_up() || error.is_of_access(),
             Self::Kept { .. } => true,
             Self::Unverified { is_open, .. } => *is_open,
-            Self::Sealed(_) | Self::Local { .. } | Self::Busy { .. } | Self::Lost => true,
+            // What went another way before is what would go now.
+            Self::Sealed(_) | Self::NotSealed { .. } => true,
+            Self::Local { .. } | Self::Busy { .. } | Self::Lost => true,
             _ => false,
         }
     }
