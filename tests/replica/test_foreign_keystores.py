@@ -5,9 +5,19 @@ import shutil
 
 import pytest
 
-from harness.age import IDENTITY
+from harness.age import IDENTITY, RECIPIENT
 from harness.clients import s3_client
-from harness.sealed_copies import BUCKET, caught_up, check, made, put, replica, restore, url_of
+from harness.sealed_copies import (
+    BUCKET,
+    caught_up,
+    check,
+    made,
+    put,
+    replica,
+    restore,
+    url_of,
+    verify,
+)
 from harness.server import Server, StartError
 from harness.standbys import (
     add_copy,
@@ -197,3 +207,35 @@ def test_a_restore_says_that_a_keystore_is_foreign(server, foreign, tmp_path):
     assert not (data / "keystore").exists() and not (data / "root.key").exists()
     put_there.unlink()
     restore(url_of(copy), data, "--identity", identity)
+
+
+@pytest.mark.parametrize("sealed", [("--recipient", RECIPIENT), ()])
+def test_what_has_a_later_name_alone_is_no_keystore(server, tmp_path, sealed):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy), "--with-keystore", *sealed)
+    put(server, ["small-1"])
+    caught_up(server)
+
+    def is_told():
+        # Each time: the server looks by itself, too, and may have put it again.
+        newest = newest_keystore(copy)
+        epoch, generation = newest.name.split("-")
+        newest.unlink()
+        later = newest.with_name(f"{epoch}-{int(generation) + 7:012}")
+        later.write_bytes(b"?" * 500)
+        told = [event.get("what", "") for event in verify(server, expect=None)]
+        return any(f"keystores/{later.name} " in it and "is no keystore" in it for it in told)
+
+    within(is_told)
+    within(lambda: verify(server, expect=None)[-1]["damage_count"] == 0)
+
+
+def test_who_is_fenced_by_a_keystore_names_that(server, tmp_path):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy), "--with-keystore", "--recipient", RECIPIENT)
+    put(server, ["small-1"])
+    caught_up(server)
+    newest = newest_keystore(copy)
+    other = newest.with_name(f"00000099-{newest.name.split('-')[1]}")
+    shutil.copy(newest, other)
+    within(lambda: f"keystores/{other.name} is a keystore of epoch 99" in server.log())

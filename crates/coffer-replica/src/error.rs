@@ -239,6 +239,21 @@ pub enum ReplicaError {
         /// The head that shows it.
         number: u64,
     },
+    /// The same, as a keystore shows.
+    #[error(
+        "another server writes this copy, as one does that was a standby of it and was promoted: \
+         {object} is a keystore of epoch {epoch}, and this server's are of epoch {own}. This one \
+         writes there no more; one copy is for one server. Where no other writes there, that \
+         object was put there by hand: remove it, and start this server again"
+    )]
+    FencedByKeystore {
+        /// Where it is in the store.
+        object: String,
+        /// Its epoch.
+        epoch: u32,
+        /// The epoch of what this server writes.
+        own: u32,
+    },
     /// A standby that followed this copy serves in the server's place.
     #[error(
         "a standby that followed this copy was promoted by head {number}, and serves in place of \

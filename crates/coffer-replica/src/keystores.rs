@@ -83,7 +83,8 @@ impl KeystoreWriter {
     ///
     /// # Errors
     /// Of the store: the same can be tried again. [`ReplicaError::NotDone`] where it keeps what is
-    /// removed, as far as it tells. [`ReplicaError::Fenced`] where another server's is beside it.
+    /// removed, as far as it tells. [`ReplicaError::FencedByKeystore`] where another server's is
+    /// beside it.
     pub async fn keep_alone(&mut self) -> Result<()> {
         let Some(at) = self.put.as_ref().map(|put| put.at) else {
             return Ok(());
@@ -137,8 +138,8 @@ impl KeystoreWriter {
     /// [`KeystoreWriter::keep_alone`], which a store may refuse: it is the newest beside them.
     ///
     /// # Errors
-    /// Of the store: the same can be tried again. [`ReplicaError::Fenced`], and those that say that
-    /// the copy is not there.
+    /// Of the store: the same can be tried again. [`ReplicaError::Fenced`] and
+    /// [`ReplicaError::FencedByKeystore`], and those that say that the copy is not there.
     pub async fn put_newest(&mut self, generation: u64, sealed: Vec<u8>) -> Result<KeystoreRef> {
         let at = Number {
             epoch: self.epoch,
@@ -219,9 +220,13 @@ impl KeystoreWriter {
             Some((Number::from_name(finished)?, finished != name, path))
         };
         let there: Vec<_> = there.into_iter().filter_map(numbered).collect();
-        if there.iter().any(|(number, ..)| number.epoch > self.epoch) {
-            let number = self.copy.newest_number().await?.unwrap_or_default();
-            return Err(ReplicaError::Fenced { number });
+        let newest = there.iter().max_by_key(|(number, ..)| *number);
+        if let Some((number, _, path)) = newest.filter(|(it, ..)| it.epoch > self.epoch) {
+            return Err(ReplicaError::FencedByKeystore {
+                object: path.to_string(),
+                epoch: number.epoch,
+                own: self.epoch,
+            });
         }
         let tried = self.attempt.as_ref().map(|(tried, _)| *tried);
         let is_other = |(number, is_unfinished, _): &(Number, bool, Path)| {

@@ -151,13 +151,16 @@ async fn one_that_comes_late_is_removed_and_another_servers_is_not_passed_over()
     let other = Path::from("keystores/00000002-000000000009");
     bench.store.inner.put(&other, vec![9].into()).await.unwrap();
     let alone = keystores.keep_alone().await;
-    assert!(
-        matches!(alone, Err(ReplicaError::Fenced { .. })),
-        "{alone:?}"
-    );
+    let Err(ReplicaError::FencedByKeystore { object, epoch, own }) = &alone else {
+        panic!("{alone:?}");
+    };
+    assert_eq!((object.as_str(), *epoch, *own), (other.as_ref(), 2, 1));
     assert!(!keystores.is_alone());
     let put = keystores.put_newest(11, vec![11]).await;
-    assert!(matches!(put, Err(ReplicaError::Fenced { .. })), "{put:?}");
+    assert!(
+        matches!(put, Err(ReplicaError::FencedByKeystore { .. })),
+        "{put:?}"
+    );
     assert_eq!(
         bench.names("keystores").await.len(),
         3,

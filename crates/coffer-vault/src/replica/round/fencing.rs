@@ -166,6 +166,9 @@ pub(crate) fn is_of_another(error: &VaultError) -> bool {
     };
     matches!(
         error,
-        ReplicaError::Promoted { .. } | ReplicaError::OfEngine { .. } | ReplicaError::Fenced { .. }
+        ReplicaError::Promoted { .. }
+            | ReplicaError::OfEngine { .. }
+            | ReplicaError::Fenced { .. }
+            | ReplicaError::FencedByKeystore { .. }
     )
 }
