@@ -14,7 +14,7 @@ use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
 use crate::find::listed;
 use crate::head::KeystoreRef;
-use crate::limits::{KEYSTORE_MAX_BYTES, VERSIONS_TRIED_EVERY};
+use crate::limits::{KEYSTORE_LOOKS, KEYSTORE_MAX_BYTES, VERSIONS_TRIED_EVERY};
 use crate::names::{self, Number};
 use crate::store::versions::names_version;
 use crate::store::{Copy, create_versioned, get, read_versioned, remove};
@@ -122,7 +122,8 @@ impl KeystoreWriter {
         let Some(put) = &self.put else {
             return false;
         };
-        let found = self.copy.has_keystore(put).await;
+        // What is after it in its own epoch is none that this server put, and is removed.
+        let found = self.copy.has_keystore(put, |_| false).await;
         use ReplicaError::{Altered, Missing};
         matches!(found, Err(Altered { .. } | Missing { .. }))
     }
@@ -238,25 +239,45 @@ impl KeystoreWriter {
 }
 
 impl Copy {
-    /// Whether the copy has this very keystore, or a later one.
+    /// Whether the copy has this very keystore, or a later one that is what readers take for one:
+    /// they take the latest, so it is looked at that.
     ///
     /// # Errors
     /// [`ReplicaError::Missing`], [`ReplicaError::Altered`].
-    pub async fn has_keystore(&self, named: &KeystoreRef) -> Result<()> {
+    pub async fn has_keystore(
+        &self,
+        named: &KeystoreRef,
+        is_keystore: impl Fn(&FoundKeystore) -> bool,
+    ) -> Result<()> {
         let path = names::keystore(named.at);
-        match get(&*self.store, &path, KEYSTORE_MAX_BYTES).await {
-            Ok(found) if sha256_hex(&found) == named.sha256 => Ok(()),
-            Ok(_) => Err(ReplicaError::Altered {
-                object: path.to_string(),
-                problem: "its hash is another one",
-            }),
-            Err(missing @ ReplicaError::Missing { .. }) => {
-                let later = list(&*self.store).await?;
-                let is_later = later.iter().any(|(number, _)| *number > named.at);
-                if is_later { Ok(()) } else { Err(missing) }
+        let missing = match get(&*self.store, &path, KEYSTORE_MAX_BYTES).await {
+            Ok(found) if sha256_hex(&found) == named.sha256 => return Ok(()),
+            Ok(_) => {
+                return Err(ReplicaError::Altered {
+                    object: path.to_string(),
+                    problem: "its hash is another one",
+                });
             }
-            Err(error) => Err(error),
+            Err(missing @ ReplicaError::Missing { .. }) => missing,
+            Err(error) => return Err(error),
+        };
+        for _ in 0..KEYSTORE_LOOKS {
+            match newest_keystore(&*self.store).await {
+                Ok(Some(later)) if later.reference.at > named.at => {
+                    let object = later.reference.object();
+                    let problem = "it is no keystore of this server, and the one that a head \
+                                   names, which is before it, is not there";
+                    let is_keystore = is_keystore(&later);
+                    let altered = || ReplicaError::Altered { object, problem };
+                    return is_keystore.then_some(()).ok_or_else(altered);
+                }
+                Ok(_) => break,
+                // One after it was put meanwhile, and that one removed.
+                Err(ReplicaError::Missing { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
+        Err(missing)
     }
 }
 

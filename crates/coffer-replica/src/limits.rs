@@ -71,6 +71,9 @@ pub const GONE_LIST_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 /// The longest keystore, sealed for recipients and armored, in bytes.
 pub const KEYSTORE_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
+/// So often the newest keystore is looked for that is replaced while it is read.
+pub const KEYSTORE_LOOKS: u32 = 3;
+
 /// So many heads are read at once where all are.
 pub const HEADS_READ_AT_ONCE: usize = 8;
 

@@ -21,9 +21,29 @@ async fn the_newest_is_there_and_those_before_are_gone() {
     let found = newest(&bench).await.unwrap();
     assert_eq!((&found.reference, &found.bytes[..]), (&second, &[10][..]));
     assert_eq!(bench.names("keystores").await.len(), 1);
-    bench.copy().has_keystore(&second).await.unwrap();
+    let is_ten = |found: &FoundKeystore| found.bytes[..] == [10];
+    let copy = bench.copy();
+    copy.has_keystore(&second, is_ten).await.unwrap();
     // A head of before names one that is not there any more, because there is a later one.
-    bench.copy().has_keystore(&first).await.unwrap();
+    copy.has_keystore(&first, is_ten).await.unwrap();
+    // What has a later name alone is not one.
+    let forged = Path::from("keystores/00000001-000000000099");
+    bench
+        .store
+        .inner
+        .put(&forged, vec![7].into())
+        .await
+        .unwrap();
+    copy.has_keystore(&second, is_ten).await.unwrap();
+    let found = copy.has_keystore(&first, is_ten).await;
+    let Err(ReplicaError::Altered { object, .. }) = &found else {
+        panic!("{found:?}");
+    };
+    assert_eq!(*object, forged.to_string());
+    // Nor does it stand for what this server put last, which is lost.
+    let path = Path::from(second.object());
+    bench.store.inner.delete(&path).await.unwrap();
+    assert!(keystores.is_lost().await);
 }
 
 #[tokio::test]
@@ -104,7 +124,7 @@ async fn one_that_is_lost_or_altered_is_found_out_and_put_again() {
         panic!("one keystore");
     };
     bench.store.inner.put(path, vec![8].into()).await.unwrap();
-    let found = bench.copy().has_keystore(&put).await;
+    let found = bench.copy().has_keystore(&put, |_| false).await;
     assert!(
         matches!(found, Err(ReplicaError::Altered { .. })),
         "{found:?}"
@@ -115,14 +135,14 @@ async fn one_that_is_lost_or_altered_is_found_out_and_put_again() {
     assert!(!keystores.is_lost().await);
     assert_eq!(again, put);
     bench.store.inner.delete(path).await.unwrap();
-    let found = bench.copy().has_keystore(&put).await;
+    let found = bench.copy().has_keystore(&put, |_| false).await;
     assert!(
         matches!(found, Err(ReplicaError::Missing { .. })),
         "{found:?}"
     );
     keystores.forget();
     keystores.put_newest(9, vec![1]).await.unwrap();
-    bench.copy().has_keystore(&put).await.unwrap();
+    bench.copy().has_keystore(&put, |_| false).await.unwrap();
 }
 
 #[tokio::test]

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coffer_durable::{now_ms, rfc3339};
-use coffer_replica::{Copy, CopyReader, KnownHead, Place};
-use coffer_seal::BucketId;
+use coffer_keys::CarriedKeystore;
+use coffer_replica::{Copy, CopyReader, FoundKeystore, KnownHead, Place};
+use coffer_seal::{BucketId, KeystoreId};
 use futures::Stream;
 use futures::stream::poll_fn;
 use tokio::sync::mpsc;
@@ -72,6 +73,8 @@ pub enum CopyCheckEvent {
 /// A check under way.
 struct Check {
     vault: Vault,
+    /// The copy's.
+    name: String,
     reader: CopyReader,
     scratch: PathBuf,
     events: mpsc::Sender<CopyCheckEvent>,
@@ -127,6 +130,7 @@ impl Vault {
                 }
                 let scratch = format!("check-{}", entry.cursor);
                 let mut check = Check {
+                    name: entry.name.clone(),
                     scratch: vault.inner.folder.path().join(SCRATCH).join(scratch),
                     vault,
                     reader,
@@ -220,12 +224,18 @@ impl Check {
         }
     }
 
-    /// Whether the keystore is there that the head names, or a later one.
+    /// Whether the keystore is there that the head names, or a later one that is this server's as
+    /// far as that can be told here.
     async fn keystore(&mut self) -> Result<()> {
         let Some(named) = &self.reader.head().keystore else {
             return Ok(());
         };
-        if let Err(error) = self.reader.copy().has_keystore(named).await {
+        let entry = self.vault.inner.copies.registry.get(&self.name);
+        let with = entry.ok().and_then(|entry| entry.keystore);
+        let for_recipients = with.is_some_and(|with| !with.recipients.is_empty());
+        let own = self.vault.inner.keystore.id();
+        let is_own = |found: &FoundKeystore| is_own_keystore(found, own, for_recipients);
+        if let Err(error) = self.reader.copy().has_keystore(named, is_own).await {
             self.findings.keystore();
             self.damage(error.to_string()).await?;
         }
@@ -295,4 +305,16 @@ impl Check {
         let sent = self.events.send(event).await;
         Ok(sent.map_err(|_| BackupError::ListenerGone)?)
     }
+}
+
+/// Whether something is a keystore of this server: what is in it, and that it is of the generation
+/// that its name says. One for recipients opens for them alone; of that the form is known.
+fn is_own_keystore(found: &FoundKeystore, own: KeystoreId, for_recipients: bool) -> bool {
+    let is_sealed_so = CarriedKeystore::is_for_recipients(&found.bytes) == for_recipients;
+    let carried = || CarriedKeystore::read(&found.bytes, None).ok();
+    let is_own = |carried: CarriedKeystore| {
+        let checked = found.reference.check_generation(carried.generation());
+        carried.id() == own && checked.is_ok()
+    };
+    is_sealed_so && (for_recipients || carried().is_some_and(is_own))
 }
