@@ -200,7 +200,7 @@ def test_a_store_whose_certificate_is_not_trusted_is_told_with_what_to_do(server
     with Server(made(tmp_path / "other")) as other:
         url = f"s3://copies?endpoint={other.endpoint}&credentials={other.credentials_path}"
         error = replica(server, "add", "far", url, expect=1)
-    assert "certificate is not trusted" in error and "ca=FILE" in error, error
+    assert "certificate is not trusted" in error and "`&ca=FILE`" in error, error
 
 
 def test_a_newest_head_that_is_damaged_still_ends_the_copy(server, tmp_path):

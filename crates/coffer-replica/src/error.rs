@@ -359,7 +359,7 @@ fn told_of(error: &object_store::Error) -> String {
         if let Some((_, why)) = text.split_once("invalid peer certificate: ") {
             return format!(
                 "its certificate is not trusted ({why}): name a file with the certificate of its \
-                 authority in the URL, `?ca=FILE`"
+                 authority in the URL, by `?ca=FILE`, or `&ca=FILE` where a `?` is there already"
             );
         }
         next = cause.source();
