@@ -33,8 +33,10 @@ pub enum ClientError {
     #[error("--endpoint: write an address such as https://coffer.example.org:9001")]
     NoAddress,
     /// There is no address of an S3 service, or what was given is none.
-    #[error("--endpoint: {problem}")]
+    #[error("{option}: {problem}")]
     Endpoint {
+        /// What gave it.
+        option: &'static str,
         /// What is wrong, and what to write.
         problem: String,
     },
@@ -118,5 +120,20 @@ fn told_after(may_be_done: bool) -> &'static str {
          has it"
     } else {
         "What came of the answer is not all of it: ask again when the server runs"
+    }
+}
+
+/// The option that names an S3 service.
+pub(crate) const ENDPOINT_BY: &str = "--endpoint";
+
+impl ClientError {
+    /// The same, where the address may be the source of a migration, which another argument names.
+    pub(crate) fn of_source(mut self, is_source: bool) -> Self {
+        if let Self::Endpoint { option, .. } = &mut self
+            && is_source
+        {
+            *option = "SOURCE";
+        }
+        self
     }
 }

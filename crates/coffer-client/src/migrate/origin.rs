@@ -36,6 +36,13 @@ impl std::str::FromStr for SourceUrl {
             text: without_secret(text),
             problem,
         };
+        if text.is_empty() {
+            return Err(MigrateError::Source {
+                text: "SOURCE".to_owned(),
+                problem: "it is empty: write https://HOST:PORT for all buckets of an S3 server, \
+                          https://HOST:PORT/BUCKET for one, or a folder",
+            });
+        }
         if let Some(path) = text.strip_prefix("file://") {
             if path.is_empty() {
                 return Err(wrong(

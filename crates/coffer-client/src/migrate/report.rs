@@ -150,6 +150,14 @@ impl Open {
         // A link stays, and what it points to is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        if folder.is_some_and(|folder| matches!(folder.try_exists(), Ok(false))) {
+            return Err(wrong(
+                "lies in a folder that is not there: make it first, or name a file elsewhere",
+            ));
+        }
         let unfinished = path.with_file_name(format!(".{name}.coffer-part"));
         let file = make_own(&unfinished, 0o666)?;
         // Who could not read the last report, can't read this one. One of another user's, who may

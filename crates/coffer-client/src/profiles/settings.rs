@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::ClientError;
+use crate::error::{ClientError, ENDPOINT_BY};
 use crate::profiles::credentials::{
     Credentials, FILE_VARIABLE, ID_VARIABLE, PROFILE_VARIABLE, SECRET_VARIABLE,
 };
@@ -118,6 +118,7 @@ impl Settings {
         Ok(Self {
             credentials: credentials(wanted, environment, &files, profile)?,
             endpoint: endpoint.ok_or_else(|| ClientError::Endpoint {
+                option: ENDPOINT_BY,
                 problem: "say which server: --endpoint URL, such as https://127.0.0.1:9000, \
                           AWS_ENDPOINT_URL, endpoint_url in a profile, or --data DIR for the one \
                           on this machine"

@@ -15,7 +15,7 @@ use rustls::ClientConfig;
 use time::OffsetDateTime;
 use tokio::time::{sleep, timeout};
 
-use crate::error::ClientError;
+use crate::error::{ClientError, ENDPOINT_BY};
 use crate::https::AUTHORITY_BY;
 use crate::limits::{S3_ANSWER_BYTES, S3_ANSWER_WAIT, S3_IDLE, S3_RETRIES, S3_STANDSTILL};
 use crate::profiles::{Credentials, Settings};
@@ -80,7 +80,8 @@ impl Client {
     /// can't be sent.
     pub fn new(settings: Settings, options: ClientOptions) -> Result<Self, ClientError> {
         settings.credentials.check()?;
-        let mut endpoint = Endpoint::parse(&settings.endpoint)?;
+        let endpoint = Endpoint::parse(&settings.endpoint);
+        let mut endpoint = endpoint.map_err(|error| error.of_source(options.is_source))?;
         if let Reached::Https(server) = endpoint.reached {
             endpoint.reached = Reached::Https(server.with_authority_by(options.authority_by));
         }
@@ -321,11 +322,13 @@ impl Client {
     fn speaks_tls(&self) -> S3Error {
         let text = self.endpoint.text();
         let address = text.strip_prefix("http").unwrap_or(text);
-        S3Error::Client(ClientError::Endpoint {
+        let error = ClientError::Endpoint {
+            option: ENDPOINT_BY,
             problem: format!(
                 "{text} does not speak plain HTTP; if it speaks TLS, write https{address}"
             ),
-        })
+        };
+        S3Error::Client(error.of_source(self.options.is_source))
     }
 
     fn broken(&self, problem: String) -> S3Error {

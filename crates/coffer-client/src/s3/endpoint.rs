@@ -3,7 +3,7 @@
 use http::Uri;
 
 use crate::address::decoded;
-use crate::error::ClientError;
+use crate::error::{ClientError, ENDPOINT_BY};
 use crate::https::{HttpsServer, has_odd_port};
 
 /// An S3 service's address: a scheme, a host, perhaps a port.
@@ -32,6 +32,7 @@ impl Endpoint {
     /// [`ClientError::Endpoint`], also for one with more than a host and a port.
     pub fn parse(text: &str) -> Result<Self, ClientError> {
         let wrong = || ClientError::Endpoint {
+            option: ENDPOINT_BY,
             problem: "write an address such as https://coffer.example.org:9000, without a path"
                 .to_owned(),
         };
@@ -39,6 +40,7 @@ impl Endpoint {
         // A secret may stand there, and the address is told in errors.
         if { uri.authority() }.is_some_and(|it| decoded(it.as_str()).contains('@')) {
             return Err(ClientError::Endpoint {
+                option: ENDPOINT_BY,
                 problem: "an address takes no name and secret before the host: give them with \
                           --credentials, a profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
                     .to_owned(),
@@ -62,6 +64,7 @@ impl Endpoint {
             }
             _ => {
                 return Err(ClientError::Endpoint {
+                    option: ENDPOINT_BY,
                     problem: "write https:// or http:// before the host, as in \
                               https://coffer.example.org:9000"
                         .to_owned(),
