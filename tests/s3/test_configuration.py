@@ -123,5 +123,8 @@ def test_buckets_are_listed_in_pages(server, s3):
     ):
         status, _, body = send(server, "GET", "/", query=wrong)
         assert status == 400 and b"<Code>InvalidArgument</Code>" in body, wrong
+        name, value = wrong.replace("%20", " ").split("=")
+        told = f"<ArgumentName>{name}</ArgumentName><ArgumentValue>{value}</ArgumentValue>"
+        assert told.encode() in body, body
     for name in names:
         s3.delete_bucket(Bucket=name)

@@ -175,10 +175,11 @@ pub(crate) async fn list_buckets(
     let after = after.transpose()?;
     let rows = input.max_buckets.unwrap_or(BUCKETS_PAGE_MAX);
     if !(1..=BUCKETS_PAGE_MAX).contains(&rows) {
-        return Err(s3_error!(
+        let error = s3_error!(
             InvalidArgument,
             "Argument max-buckets must be an integer between 1 and {BUCKETS_PAGE_MAX}"
-        ));
+        );
+        return Err(of_argument(error, "max-buckets", &rows.to_string()));
     }
     if let Some(region) = &input.bucket_region {
         check_region(region)?;
