@@ -150,12 +150,12 @@ pub(crate) fn check_presigned(
     let is_told = !customer_key::is_sent(&head.headers, query);
     let to_sign = is_told.then(|| to_sign(&path));
     let claimed = (access_key_id, signature);
-    let is_without = |name: &&str| {
+    let is_without = |names: &&[&str]| {
         let mut headers = head.headers.clone();
-        headers.remove(*name).is_some()
-            && is_signature(signature, &secret, &signed(&headers, &path))
+        let are_sent = { names.iter() }.all(|name| headers.remove(*name).is_some());
+        are_sent && is_signature(signature, &secret, &signed(&headers, &path))
     };
-    let unsigned = ["Content-Type", "Content-MD5"].into_iter().find(is_without);
+    let unsigned = ADDED_BY_CLIENTS.into_iter().find(is_without);
     Err(compared(
         unsigned.map_or_else(does_not_match, signed_without),
         claimed,
@@ -164,12 +164,22 @@ pub(crate) fn check_presigned(
     ))
 }
 
-/// The signature is that of the request without a header, which clients may add by themselves.
-fn signed_without(name: &str) -> S3Error {
+/// Headers that clients may add by themselves to what was signed without them: each, and both.
+const ADDED_BY_CLIENTS: [&[&str]; 3] = [
+    &["Content-Type"],
+    &["Content-MD5"],
+    &["Content-Type", "Content-MD5"],
+];
+
+fn signed_without(names: &[&str]) -> S3Error {
+    let (names, sent) = match names {
+        [name] => ((*name).to_owned(), "one"),
+        names => (names.join(" and a "), "both"),
+    };
     s3_error!(
         SignatureDoesNotMatch,
         "The request signature we calculated does not match the signature you provided. The URL \
-         was signed without a {name}, and the request has one: send none, or sign the URL with it."
+         was signed without a {names}, and the request has {sent}: send none, or sign that, too."
     )
 }
 
