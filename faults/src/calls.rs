@@ -3,12 +3,12 @@
 use libc::{AT_FDCWD, c_int, c_long};
 
 use crate::control::{Kind, refusal};
-use crate::system::{Arguments, PathBytes, call, status_at, status_of};
+use crate::system::{Arguments, PathBytes, call, read_back, status_at, status_of};
 use crate::tape::{Record, Turn, What, counts, turn};
 
 /// What the kernel hands over. The last five are not understood, and answered with ENOSYS:
 /// programs do without them.
-pub(crate) const CAUGHT: [c_long; 32] = [
+pub(crate) const CAUGHT: [c_long; 33] = [
     libc::SYS_open,
     libc::SYS_creat,
     libc::SYS_openat,
@@ -17,6 +17,7 @@ pub(crate) const CAUGHT: [c_long; 32] = [
     libc::SYS_writev,
     libc::SYS_pwrite64,
     libc::SYS_pwritev,
+    libc::SYS_splice,
     libc::SYS_fsync,
     libc::SYS_fdatasync,
     libc::SYS_syncfs,
@@ -58,6 +59,7 @@ pub(crate) fn run(number: c_long, arguments: &Arguments) -> c_long {
         libc::SYS_write => write(number, arguments, None),
         libc::SYS_writev => write(number, arguments, None),
         libc::SYS_pwrite64 | libc::SYS_pwritev => write(number, arguments, Some(d)),
+        libc::SYS_splice => splice(arguments),
         libc::SYS_fsync | libc::SYS_fdatasync => sync(a, real),
         libc::SYS_ftruncate | libc::SYS_fallocate => truncate(a, real),
         libc::SYS_syncfs => sync_all(a, real),
@@ -181,6 +183,44 @@ fn write(number: c_long, arguments: &Arguments, offset: Option<c_long>) -> c_lon
             number: offset as u64,
             path: path.as_bytes(),
             data: &pieces(number, arguments, done as usize),
+            ..Record::default()
+        };
+        turn.append(What::Write, &record);
+    }
+    error.unwrap_or(done)
+}
+
+/// As a write, if bytes of a pipe go into a file. What they are is read back from the file.
+fn splice(arguments: &Arguments) -> c_long {
+    let [_, _, file, offset, ..] = *arguments;
+    let path = PathBytes::of_descriptor(file);
+    let path = path.as_bytes();
+    if !counts(path) {
+        return call(libc::SYS_splice, arguments);
+    }
+    let turn = turn();
+    let Some(status) = status_of(file) else {
+        return call(libc::SYS_splice, arguments);
+    };
+    let offset = match offset {
+        0 => position(file, status.length),
+        // SAFETY: the call's fourth argument points to where it writes.
+        offset => unsafe { *(offset as *const c_long) },
+    };
+    let error = refused(&turn, Kind::Write, path);
+    let mut shortened = *arguments;
+    if error.is_some() {
+        shortened[4] /= 2;
+    }
+    let done = call(libc::SYS_splice, &shortened);
+    if done > 0 {
+        let mut written = vec![0; done as usize];
+        read_back(file, &mut written, offset);
+        let record = Record {
+            inode: status.inode,
+            number: offset as u64,
+            path,
+            data: &[&written],
             ..Record::default()
         };
         turn.append(What::Write, &record);

@@ -63,23 +63,7 @@ impl PathBytes {
 
     /// The path behind a descriptor; that of a file without a name has ` (deleted)` behind.
     pub(crate) fn of_descriptor(descriptor: c_long) -> Self {
-        let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-        let mut digits = [0; 11];
-        let (mut left, mut count) = (descriptor as c_int, 0);
-        if left < 0 {
-            return Self::new();
-        }
-        loop {
-            digits[count] = b'0' + (left % 10) as u8;
-            (left, count) = (left / 10, count + 1);
-            if left == 0 {
-                break;
-            }
-        }
-        for at in 0..count {
-            link[14 + at] = digits[count - 1 - at];
-        }
-        Self::target_of(&link)
+        link_of(descriptor).map_or_else(Self::new, |link| Self::target_of(&link))
     }
 
     /// The path that a call names, `folder` and all, absolute.
@@ -100,6 +84,47 @@ impl PathBytes {
         whole.push(named);
         whole
     }
+}
+
+/// The name of a descriptor's link, which the file can be opened by again.
+fn link_of(descriptor: c_long) -> Option<[u8; 26]> {
+    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
+    let mut digits = [0; 11];
+    let (mut left, mut count) = (descriptor as c_int, 0);
+    if left < 0 {
+        return None;
+    }
+    loop {
+        digits[count] = b'0' + (left % 10) as u8;
+        (left, count) = (left / 10, count + 1);
+        if left == 0 {
+            break;
+        }
+    }
+    for at in 0..count {
+        link[14 + at] = digits[count - 1 - at];
+    }
+    Some(link)
+}
+
+/// Reads what was just written to a file that may be open for writing alone.
+pub(crate) fn read_back(descriptor: c_long, out: &mut [u8], offset: c_long) {
+    let link = link_of(descriptor).expect("an open file");
+    let flags = c_long::from(libc::O_RDONLY | libc::O_CLOEXEC);
+    let here = c_long::from(libc::AT_FDCWD);
+    let opened = call(
+        libc::SYS_openat,
+        &[here, link.as_ptr() as c_long, flags, 0, 0, 0],
+    );
+    assert!(opened >= 0, "the file can't be opened to read back");
+    let (mut start, mut left, mut offset) =
+        (out.as_mut_ptr() as c_long, out.len() as c_long, offset);
+    while left > 0 {
+        let count = call(libc::SYS_pread64, &[opened, start, left, offset, 0, 0]);
+        assert!(count > 0, "the file can't be read back");
+        (start, left, offset) = (start + count, left - count, offset + count);
+    }
+    call(libc::SYS_close, &[opened, 0, 0, 0, 0, 0]);
 }
 
 /// What is known of a file.
