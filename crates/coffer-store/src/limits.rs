@@ -123,6 +123,10 @@ pub const WRITE_BYTES_MANY: usize = 128 * 1_024;
 /// more; what was given and not filled is given back.
 pub const SPACE_AHEAD_BYTES: u64 = 1 << 20;
 
+/// What a thread's pipe holds that bytes go through on their way from sockets to files, in bytes:
+/// as much as an unprivileged process may ask for.
+pub const PIPE_BYTES: usize = 1 << 20;
+
 /// From so many writers on, each that begins writes less at once, and none fills a second buffer
 /// while the first waits for the disk.
 pub const WRITERS_MANY: usize = 32;

@@ -1,5 +1,8 @@
 //! A blob on its way into its file, and the file until the catalog refers to it.
 
+mod from_socket;
+mod pipe;
+
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -131,10 +134,10 @@ impl BlobFile {
         Ok(())
     }
 
-    /// Writes the last `end` bytes, and makes the whole file durable.
+    /// Writes the last `end` bytes, which are in `out`, and makes the whole file durable.
     pub(crate) async fn finish(
         mut self,
-        out: Buffer,
+        out: Option<Buffer>,
         end: usize,
         plaintext_bytes: u64,
     ) -> Result<FinishedBlob> {
@@ -145,7 +148,11 @@ impl BlobFile {
             ..
         } = self;
         blocking(move || {
-            let file = in_flight.write_out(written, &out[..end], flushed_bytes)?;
+            let file = in_flight.write_out(
+                written,
+                &out.as_deref().unwrap_or_default()[..end],
+                flushed_bytes,
+            )?;
             // Others may need it while the disk is waited for.
             drop(out);
             space_ahead::give_back(&file, flushed_bytes + end as u64);
@@ -237,7 +244,16 @@ impl InFlight {
                 Arc::new(created.map_err(|error| failed("create a blob", error))?)
             }
         };
-        let is_full = || free_space::room_bytes_for(&file) == 0;
+        self.make_room(&file)?;
+        space_ahead::take(&file, offset_bytes);
+        file.write_all_at(sealed, offset_bytes)
+            .map_err(|error| failed("write a blob", error))?;
+        Ok(file)
+    }
+
+    /// Makes sure that the disk takes more.
+    fn make_room(&self, file: &File) -> Result<()> {
+        let is_full = || free_space::room_bytes_for(file) == 0;
         if is_full() {
             // A cache makes room.
             let has_evicted = self.store.cache.as_ref().map(|cache| cache.make_room(0));
@@ -245,10 +261,7 @@ impl InFlight {
                 return Err(StoreError::Full);
             }
         }
-        space_ahead::take(&file, offset_bytes);
-        file.write_all_at(sealed, offset_bytes)
-            .map_err(|error| failed("write a blob", error))?;
-        Ok(file)
+        Ok(())
     }
 }
 
@@ -348,7 +361,7 @@ mod tests {
             assert!(file.writing.is_none(), "nothing waits");
         }
         let id = file.id();
-        file.finish(out, 7, 1).await.unwrap().keep();
+        file.finish(Some(out), 7, 1).await.unwrap().keep();
         let written = fs::read(path_of(&store.inner.dir, id)).unwrap();
         assert_eq!(written.len(), 3 * write_bytes + 7);
         let rounds = written.chunks(write_bytes).zip(0..3);

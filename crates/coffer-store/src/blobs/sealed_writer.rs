@@ -3,6 +3,8 @@
 //! server is to spend no time on it.
 
 use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use coffer_seal::{BlobId, Context, Opener, SecretKey, sealed_bytes, zeroize_buffer};
@@ -49,6 +51,7 @@ impl BlobStore {
             plaintext_bytes,
             sealed_bytes,
             received_bytes: 0,
+            must_be_read: opening == Opening::AsItComes,
             opener: None,
             out: None,
             filled: 0,
@@ -67,6 +70,8 @@ pub struct SealedBlobWriter {
     plaintext_bytes: u64,
     sealed_bytes: u64,
     received_bytes: u64,
+    /// Whether its bytes can't be moved past this program.
+    must_be_read: bool,
     /// Once the header has come.
     opener: Option<Opener>,
     /// Once anything is about to come.
@@ -163,6 +168,29 @@ impl SealedBlobWriter {
         Ok(())
     }
 
+    /// Whether the bytes that come next may be moved from a socket: nothing is done with them but
+    /// to write them, and the file has those before.
+    pub fn may_be_moved(&self) -> bool {
+        !self.must_be_read && self.filled == 0 && self.file.has_begun() && self.missing_bytes() > 0
+    }
+
+    /// Moves what a socket has, but no more than is missing, into the file; says how many bytes it
+    /// was. To be called once there are some, while they [may be](Self::may_be_moved), which ends
+    /// with 0: what has come has to be read.
+    ///
+    /// # Errors
+    /// As [`received`](Self::received); bytes that the socket had are lost then. So they are when
+    /// this is not waited for to its end.
+    pub async fn move_from(&mut self, socket: &Arc<OwnedFd>) -> Result<usize> {
+        debug_assert!(self.may_be_moved());
+        // Others may need it.
+        self.out = None;
+        let count = self.file.move_from(socket, self.missing_bytes()).await?;
+        self.received_bytes += count as u64;
+        self.must_be_read = count == 0;
+        Ok(count)
+    }
+
     /// Makes the whole file durable.
     ///
     /// # Errors
@@ -177,12 +205,10 @@ impl SealedBlobWriter {
             plaintext_bytes,
             ..
         } = self;
-        match out {
-            Some(out) if self.received_bytes == self.sealed_bytes && opened == filled => {
-                file.finish(out, filled, plaintext_bytes).await
-            }
-            _ => Err(StoreError::NotSealed),
+        if self.received_bytes < self.sealed_bytes || opened != filled {
+            return Err(StoreError::NotSealed);
         }
+        file.finish(out, filled, plaintext_bytes).await
     }
 
     fn open(&mut self, each: &mut (dyn FnMut(&[u8]) + Send)) -> Result<()> {

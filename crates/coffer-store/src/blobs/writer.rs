@@ -103,7 +103,7 @@ impl BlobWriter {
             .seal_last_in_place(&mut out[filled..end])
             .map_err(no_room)?;
         out.set_plaintext(0..0);
-        file.finish(out, end, plaintext_bytes).await
+        file.finish(Some(out), end, plaintext_bytes).await
     }
 
     /// Makes room for one more sealed chunk; none may have begun.

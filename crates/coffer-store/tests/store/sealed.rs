@@ -1,10 +1,15 @@
 //! Blobs that go out and come in as they lie: sealed.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use coffer_seal::{Opener, SecretKey, seal, sealed_bytes};
+use coffer_store::limits::WRITE_BYTES;
 use coffer_store::{Opening, SealedBlobWriter, SealedSegment, StoreError};
 
 use crate::fixture::Bucket;
@@ -223,4 +228,113 @@ async fn wait_until_gone(path: &std::path::Path) {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     panic!("the file of a blob that was refused is still there");
+}
+
+/// As much as is missing, from a socket: moved where that is possible, else read. How many bytes
+/// were moved.
+async fn come_from(socket: &TcpStream, writer: &mut SealedBlobWriter) -> Result<u64, StoreError> {
+    let shared = Arc::new(OwnedFd::from(socket.try_clone().unwrap()));
+    let mut moved = 0;
+    while writer.missing_bytes() > 0 {
+        if writer.may_be_moved() {
+            assert_eq!(socket.peek(&mut [0]).unwrap(), 1);
+            moved += writer.move_from(&shared).await? as u64;
+        } else {
+            let count = { socket }.read(writer.room()).unwrap();
+            writer.received(count, &mut |_| ()).await?;
+        }
+    }
+    Ok(moved)
+}
+
+fn connected() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+#[tokio::test]
+async fn what_is_moved_from_a_socket_is_as_it_came_and_nothing_behind_it_is_taken() {
+    let bucket = Bucket::new().await;
+    let first = WRITE_BYTES - HEADER_BYTES - 16;
+    let lengths = [
+        1,
+        CHUNK_BYTES,
+        first - 1,
+        first,
+        first + 1,
+        SOME_CHUNKS - 1,
+        SOME_CHUNKS + 1,
+        (5 << 20) + 4711,
+    ];
+    for length in lengths {
+        for piece in [1_448, 100_003, usize::MAX] {
+            let (data, key) = (content(length), SecretKey::generate());
+            let begun = bucket
+                .blobs
+                .receive(key.clone(), length as u64, Opening::Later);
+            let mut writer = begun.unwrap();
+            let message = seal(&key, writer.context(), &data);
+            let (mut client, mut socket) = connected();
+            let sent = [&message[..], b"behind"].concat();
+            let sends = std::thread::spawn(move || {
+                sent.chunks(piece.min(sent.len()))
+                    .for_each(|piece| client.write_all(piece).unwrap());
+            });
+            let moved = come_from(&socket, &mut writer).await.unwrap();
+            let most = (message.len() as u64).saturating_sub(WRITE_BYTES as u64);
+            assert_eq!(moved, most, "{length} bytes in pieces of {piece}");
+            assert!(!writer.may_be_moved() && writer.room().is_empty());
+            sends.join().unwrap();
+            let mut behind = Vec::new();
+            socket.read_to_end(&mut behind).unwrap();
+            assert_eq!(behind, b"behind");
+            let blob = writer.finish().await.unwrap();
+            let id = blob.id();
+            blob.keep();
+            let written = fs::read(bucket.blobs.path(id)).unwrap();
+            assert!(written == message, "{length} bytes in pieces of {piece}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_can_not_be_moved_is_read() {
+    let bucket = Bucket::new().await;
+    let (data, key) = (content(SOME_CHUNKS), SecretKey::generate());
+    let begun = bucket
+        .blobs
+        .receive(key.clone(), data.len() as u64, Opening::Later);
+    let mut writer = begun.unwrap();
+    let message = seal(&key, writer.context(), &data);
+    let mut at = 0;
+    while !writer.may_be_moved() {
+        let room = writer.room();
+        let count = room.len();
+        room.copy_from_slice(&message[at..at + count]);
+        writer.received(count, &mut |_| ()).await.unwrap();
+        at += count;
+    }
+    // A folder is not what bytes come from.
+    let folder = fs::File::open(bucket.blobs.path(writer.id()).parent().unwrap()).unwrap();
+    let moved = writer.move_from(&Arc::new(OwnedFd::from(folder))).await;
+    assert!(moved.unwrap() == 0 && !writer.may_be_moved());
+    arrive(&mut writer, &message[at..], 65_536).await.unwrap();
+    let blob = writer.finish().await.unwrap();
+    let id = blob.id();
+    blob.keep();
+    assert!(fs::read(bucket.blobs.path(id)).unwrap() == message);
+}
+
+#[tokio::test]
+async fn what_is_opened_as_it_comes_is_never_moved() {
+    let bucket = Bucket::new().await;
+    let data = content(SOME_CHUNKS);
+    let (mut writer, key) = begin(&bucket, data.len());
+    let message = seal(&key, writer.context(), &data);
+    for piece in message.chunks(16_400) {
+        assert!(!writer.may_be_moved());
+        arrive(&mut writer, piece, usize::MAX).await.unwrap();
+    }
+    assert!(!writer.may_be_moved());
 }
