@@ -1,7 +1,6 @@
 """`verify = "later"` where clients go and disks fail: each verdict comes all the same."""
 
 import base64
-import errno
 import hashlib
 import http.client
 import socket
@@ -10,54 +9,13 @@ import time
 
 import pytest
 
-import harness.server
 from harness import raw, sealed
 from harness.clients import refused, s3_client
 from harness.content import PART_MIN_BYTES, content
-from harness.power.preload import KINDS, LIBRARY, PAGE_BYTES
-from harness.server import Server, clean_environment, coffer
+from harness.server import coffer
 
 #: Less than the server waits before it looks again where something could not be read.
 SECONDS = 20
-
-
-class Faulty(Server):
-    """A server whose calls fail as a test says."""
-
-    def __init__(self, folder):
-        super().__init__(folder, config='verify = "later"\n')
-        self.control = folder / "control"
-        self.control.write_bytes(bytes(PAGE_BYTES))
-        self.environment = {
-            "LD_PRELOAD": str(LIBRARY),
-            "COFFER_FAULTS_ROOT": str(folder),
-            "COFFER_FAULTS_TAPE": str(folder / "tape"),
-            "COFFER_FAULTS_CONTROL": str(self.control),
-        }
-
-    def arm(self, kind, first, count, text):
-        head = struct.pack("<7Q", KINDS[kind], first, count, errno.EIO, 0, 0, len(text))
-        with self.control.open("r+b") as control:
-            control.write(head + text.encode())
-
-    def heal(self):
-        with self.control.open("r+b") as control:
-            control.write(bytes(PAGE_BYTES))
-
-
-@pytest.fixture
-def faulty(tmp_path, monkeypatch):
-    if not LIBRARY.exists():
-        pytest.fail(f"{LIBRARY} is missing: cargo build --release -p coffer-faults")
-    server = Faulty(tmp_path)
-    (tmp_path / "tape").write_bytes(b"")
-    with monkeypatch.context() as patch:
-        environment = clean_environment() | server.environment
-        patch.setattr(harness.server, "clean_environment", lambda: environment)
-        server.start()
-    sealed.make_bucket(server, "open")
-    yield server
-    server.close()
 
 
 def told(body):

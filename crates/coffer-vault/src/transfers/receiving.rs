@@ -1,5 +1,6 @@
 //! A transfer whose bytes are being received.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use coffer_seal::BlobId;
@@ -134,6 +135,22 @@ impl Arrival {
         let mut each = |bytes: &[u8]| digester.update(bytes);
         let taken = self.waiting.writer.received(count, &mut each).await;
         taken.map_err(|error| self.refused(error.into()))
+    }
+
+    /// Whether the bytes that come next may be [moved](Self::move_from) from a socket.
+    pub fn may_be_moved(&self) -> bool {
+        self.waiting.writer.may_be_moved()
+    }
+
+    /// Moves what a socket has, but no more than is missing; says how many bytes it was.
+    /// To be called once there are some; with 0, they can't be moved, and are to be read.
+    ///
+    /// # Errors
+    /// As [`received`](Self::received).
+    pub async fn move_from(&mut self, socket: &Arc<OwnedFd>) -> Result<usize, NotTaken> {
+        let moved = self.waiting.writer.move_from(socket).await?;
+        add(&self.end.tally.transfers.received_bytes, moved as u64);
+        Ok(moved)
     }
 
     /// Waits until the subject may send the bytes no more.

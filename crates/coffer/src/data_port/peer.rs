@@ -3,12 +3,13 @@
 use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use rustix::net::{SendFlags, Shutdown};
-use tokio::io::Interest;
+use tokio::io::{Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::connection::minimum_rate::{MinimumRate, RateWatch, TooSlow};
@@ -84,6 +85,39 @@ impl<'a> Peer<'a> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The socket, where the peer's bytes are in it as they are: so that they may be moved while
+    /// this is dropped. None where they have to be read.
+    pub fn bare_socket(&self) -> Option<Arc<OwnedFd>> {
+        if !matches!(self.records, Records::None) {
+            return None;
+        }
+        let socket = self.tcp.as_fd().try_clone_to_owned();
+        socket.ok().map(Arc::new)
+    }
+
+    /// Waits until the peer has sent something that is still in its socket; false: it sends no
+    /// more.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn has_sent(&mut self) -> io::Result<bool> {
+        let (tcp, watch) = (self.tcp, &mut self.sends);
+        // The kernel is asked, so that the socket counts as ready no longer than it is.
+        let mut first = [0];
+        let looked = poll_fn(
+            |cx| match tcp.poll_peek(cx, &mut ReadBuf::new(&mut first)) {
+                Poll::Ready(looked) => Poll::Ready(looked),
+                Poll::Pending => watch.poll_waiting(cx).map(|slow| Err(too_slow(slow))),
+            },
+        );
+        Ok(looked.await? > 0)
+    }
+
+    /// Takes note of bytes that were moved out of the socket.
+    pub fn moved(&mut self, count: usize) {
+        self.sends.moved(count as u64);
     }
 
     /// Sends bytes; where `more` follow at once, in one packet with those.

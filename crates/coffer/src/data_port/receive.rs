@@ -3,6 +3,7 @@
 use std::io;
 
 use coffer_vault::{Arrival, NotTaken};
+use tokio::task::yield_now;
 
 use crate::data_port::peer::Peer;
 
@@ -29,7 +30,20 @@ pub async fn receive(
 ) -> Result<(), NotReceived> {
     let over = arrival.over();
     let work = async {
+        let mut socket = None;
         while arrival.missing_bytes() > 0 {
+            if come.is_empty()
+                && arrival.may_be_moved()
+                && let Some(socket) = socket.get_or_insert_with(|| peer.bare_socket())
+            {
+                if !peer.has_sent().await? {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                }
+                peer.moved(arrival.move_from(socket).await?);
+                // One client with much does not keep the others waiting.
+                yield_now().await;
+                continue;
+            }
             let room = arrival.room();
             let count = if come.is_empty() {
                 peer.read(room).await?
