@@ -26,7 +26,7 @@ impl BlobFile {
         most_bytes: u64,
     ) -> Result<usize> {
         let file = self.written().await?.ok_or(StoreError::Closed)?;
-        // Whoever does not wait for the end can't go on: it is not known what was moved.
+        // One that is not waited for can't go on: it is not known what was moved.
         self.file = None;
         let offset_bytes = self.flushed_bytes;
         // The next step begins where space is asked for.
