@@ -166,10 +166,7 @@ pub enum ReplicaError {
         known: u64,
     },
     /// What had been written last was lost, and another wrote on in its place.
-    #[error(
-        "number {number} of the log had been written, was lost in its store, and another was \
-         written in its place"
-    )]
+    #[error("number {number} of the log was lost in its store, and another was written there")]
     Replaced {
         /// Which.
         number: u64,
@@ -320,10 +317,7 @@ impl ReplicaError {
 
     /// Whether the store has no room for what was to be put there.
     pub fn is_full(&self) -> bool {
-        match self {
-            Self::Store(error) => says_full(error),
-            _ => false,
-        }
+        matches!(self, Self::Store(error) if says_full(error))
     }
 }
 

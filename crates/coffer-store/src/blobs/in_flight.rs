@@ -1,7 +1,8 @@
 //! A blob on its way into its file, and the file until the catalog refers to it.
 
-mod from_socket;
 mod pipe;
+
+mod from_socket;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

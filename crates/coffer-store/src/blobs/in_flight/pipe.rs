@@ -35,7 +35,7 @@ pub(crate) fn move_bytes(
     most_bytes: usize,
 ) -> io::Result<usize> {
     PIPE.with_borrow_mut(|kept| {
-        // Kept again only once it is empty: nobody's bytes come to another's file.
+        // Kept again only once it is empty: no bytes of one upload come to another's file.
         let Some(mut pipe) = kept.take().or_else(|| Pipe::new().ok()) else {
             return Ok(0);
         };
