@@ -239,3 +239,10 @@ def test_who_is_fenced_by_a_keystore_names_that(server, tmp_path):
     other = newest.with_name(f"00000099-{newest.name.split('-')[1]}")
     shutil.copy(newest, other)
     within(lambda: f"keystores/{other.name} is a keystore of epoch 99" in server.log())
+    # As the message says, where it was put there by hand.
+    other.unlink()
+    server.stop()
+    server.start()
+    put(server, ["small-2"])
+    caught_up(server)
+    assert verify(server)[-1]["damage_count"] == 0

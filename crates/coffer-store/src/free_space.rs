@@ -22,7 +22,8 @@ pub(crate) fn short_bytes_at(path: &Path) -> Option<u64> {
     let figures = rustix::fs::statvfs(path).ok()?;
     let available_bytes = figures.f_bavail.saturating_mul(figures.f_frsize);
     let is_short = room_bytes(&figures) == 0;
-    is_short.then(|| reserve_bytes(&figures).saturating_sub(available_bytes))
+    // With the reserve alone there is still no room.
+    is_short.then(|| reserve_bytes(&figures).saturating_sub(available_bytes) + 1)
 }
 
 /// How many bytes may be added to the file system that holds an open file.

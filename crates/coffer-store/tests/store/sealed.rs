@@ -109,12 +109,23 @@ async fn arrive(
     Ok(opened)
 }
 
-fn begin(bucket: &Bucket, plaintext_bytes: usize) -> (SealedBlobWriter, SecretKey) {
+fn begin_opened(
+    bucket: &Bucket,
+    plaintext_bytes: usize,
+    opening: Opening,
+) -> (SealedBlobWriter, SecretKey) {
     let key = SecretKey::generate();
-    let begun = bucket
-        .blobs
-        .receive(key.clone(), plaintext_bytes as u64, Opening::AsItComes);
+    let length = plaintext_bytes as u64;
+    let begun = bucket.blobs.receive(key.clone(), length, opening);
     (begun.unwrap(), key)
+}
+
+fn begin(bucket: &Bucket, plaintext_bytes: usize) -> (SealedBlobWriter, SecretKey) {
+    begin_opened(bucket, plaintext_bytes, Opening::AsItComes)
+}
+
+fn begin_later(bucket: &Bucket, plaintext_bytes: usize) -> (SealedBlobWriter, SecretKey) {
+    begin_opened(bucket, plaintext_bytes, Opening::Later)
 }
 
 #[tokio::test]
@@ -152,11 +163,8 @@ async fn what_arrives_sealed_and_is_opened_later_is_as_it_came() {
     let bucket = Bucket::new().await;
     for length in [0, CHUNK_BYTES, SOME_CHUNKS + 4711] {
         for piece in [1_448, 65_536, usize::MAX] {
-            let (data, key) = (content(length), SecretKey::generate());
-            let begun = bucket
-                .blobs
-                .receive(key.clone(), length as u64, Opening::Later);
-            let mut writer = begun.unwrap();
+            let data = content(length);
+            let (mut writer, key) = begin_later(&bucket, length);
             let message = seal(&key, writer.context(), &data);
             let opened = arrive(&mut writer, &message, piece).await.unwrap();
             assert!(opened.is_empty() && writer.room().is_empty());
@@ -269,11 +277,8 @@ async fn what_is_moved_from_a_socket_is_as_it_came_and_nothing_behind_it_is_take
     ];
     for length in lengths {
         for piece in [1_448, 100_003, usize::MAX] {
-            let (data, key) = (content(length), SecretKey::generate());
-            let begun = bucket
-                .blobs
-                .receive(key.clone(), length as u64, Opening::Later);
-            let mut writer = begun.unwrap();
+            let data = content(length);
+            let (mut writer, key) = begin_later(&bucket, length);
             let message = seal(&key, writer.context(), &data);
             let (mut client, mut socket) = connected();
             let sent = [&message[..], b"behind"].concat();
@@ -301,11 +306,8 @@ async fn what_is_moved_from_a_socket_is_as_it_came_and_nothing_behind_it_is_take
 #[tokio::test]
 async fn what_can_not_be_moved_is_read() {
     let bucket = Bucket::new().await;
-    let (data, key) = (content(SOME_CHUNKS), SecretKey::generate());
-    let begun = bucket
-        .blobs
-        .receive(key.clone(), data.len() as u64, Opening::Later);
-    let mut writer = begun.unwrap();
+    let data = content(SOME_CHUNKS);
+    let (mut writer, key) = begin_later(&bucket, data.len());
     let message = seal(&key, writer.context(), &data);
     let mut at = 0;
     while !writer.may_be_moved() {
